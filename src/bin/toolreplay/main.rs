@@ -1,0 +1,3 @@
+//! The `toolreplay` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Audits what an AI agent did from the recording of its tool calls.
