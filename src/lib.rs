@@ -1,1 +1,7 @@
 //! Audits what an AI agent did from the recording of its tool calls.
+//!
+//! A module uses only modules declared above it; a test holds that.
+
+pub mod sanitize;
+
+pub mod json;

@@ -1,0 +1,3 @@
+//! The one ordinary integration binary.
+
+mod canonical;
