@@ -5,3 +5,25 @@
 pub mod sanitize;
 
 pub mod json;
+
+pub mod transcript;
+
+pub mod finding;
+
+pub mod tools;
+
+pub mod scope;
+
+pub mod rules;
+
+pub mod judge;
+
+pub mod seal;
+
+pub mod config;
+
+pub mod audit;
+
+pub mod report;
+
+pub mod schema;

@@ -44,6 +44,32 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A finished JSON text, with hidden characters and the start of a runner command as escapes. Both can stand only
+/// inside strings, where the escape means the same.
+#[must_use]
+pub fn json_text(text: &str) -> Cow<'_, str> {
+    let hidden = |char: char| char != '\n' && is_hidden(char);
+    if !text.chars().any(hidden) && !text.contains("##[") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for char in text.chars() {
+        match char {
+            '[' if out.ends_with("##") => {
+                out.pop();
+                out.push_str("\\u0023[");
+            }
+            char if hidden(char) => {
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+            plain => out.push(plain),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Cuts text to at most `limit` characters, the last of them an ellipsis if anything was cut.
 #[must_use]
 pub fn clip(text: &str, limit: usize) -> Cow<'_, str> {
@@ -132,6 +158,11 @@ mod tests {
         assert_eq!(visible("x##[error]y"), "x##\\[error]y");
         assert_eq!(command_data("a\r::error::b%"), "a\\r::error::b%25");
         assert_eq!(command_property("a:b,c\n"), "a%3Ab%2Cc%0A");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        assert_eq!(json_text("[\n \"a\u{202e}##[b\"]"), "[\n \"a\\u202e#\\u0023[b\"]");
     }
 
     #[test]

@@ -6,11 +6,11 @@
 //! their members are to be read (a `Reorder`), so that no byte is moved more than a bounded number of times however
 //! deep the nesting is.
 
+use super::MAX_DEPTH;
 use super::error::{JsonError, JsonErrorKind, Kind};
 use super::number::{number_len, push_float};
 use super::scan::{Kernel, Portable, is_simple_escape};
 use super::text::{decode_lossless, decode_wtf8, hex4, push_canonical, push_unit, utf8_char};
-use super::MAX_DEPTH;
 use std::marker::PhantomData;
 
 /// The longest text, in bytes. Canonical text is at most six times as long, so every position fits 32 bits.
@@ -110,7 +110,11 @@ impl<'a> Canonical<'a> {
                     };
                     each(&self.within[from as usize..reorder.start as usize]);
                     open.push(Feed::Range(reorder.end, to));
-                    open.push(Feed::Pieces { next: reorder.first_piece, first: reorder.first_piece, end: reorder.last_piece });
+                    open.push(Feed::Pieces {
+                        next: reorder.first_piece,
+                        first: reorder.first_piece,
+                        end: reorder.last_piece,
+                    });
                 }
                 Feed::Pieces { next, first, end } => {
                     if next == end {
@@ -268,15 +272,8 @@ fn run_on<K: Kernel, W: Work>(source: &[u8], scratch: &mut Scratch, work: W) -> 
         return Err(JsonError { offset: 0, kind: JsonErrorKind::TooLong });
     }
     scratch.reset();
-    let mut parser = Parser::<K> {
-        src: source,
-        at: 0,
-        copied: 0,
-        levels: MAX_DEPTH,
-        s: scratch,
-        error: None,
-        kernel: PhantomData,
-    };
+    let mut parser =
+        Parser::<K> { src: source, at: 0, copied: 0, levels: MAX_DEPTH, s: scratch, error: None, kernel: PhantomData };
     match work.run(&mut parser) {
         Ok(output) => Ok(output),
         Err(Failed) => Err(parser.error.unwrap_or_else(|| unexpected(source, parser.at, "a value"))),
@@ -406,7 +403,7 @@ impl<'a, K: Kernel> Parser<'a, K> {
 
     fn end(&mut self) -> Step<()> {
         self.free_space();
-        if self.at == self.src.len() { Ok(()) } else { self.unexpected("the end of the line") }
+        if self.at == self.src.len() { Ok(()) } else { self.unexpected("the end of the text") }
     }
 
     fn split<const N: usize>(&mut self, names: &[&str; N]) -> Step<Members<N>> {
@@ -588,8 +585,7 @@ impl<'a, K: Kernel> Parser<'a, K> {
             if open.ascending
                 && let Some(last) = siblings.last()
             {
-                open.ascending =
-                    key_text(self.src, &self.s.keys, last) < key_text(self.src, &self.s.keys, &member);
+                open.ascending = key_text(self.src, &self.s.keys, last) < key_text(self.src, &self.s.keys, &member);
             }
         }
         self.s.members.push(member);
@@ -622,7 +618,12 @@ impl<'a, K: Kernel> Parser<'a, K> {
         let source_text = &self.src[quote + 1..self.at - 1];
         // UTF-8 sorts by code point as it stands; escapes must be decoded first
         if !source_text.contains(&b'\\') {
-            return Ok(Member { key_start: quote as u32 + 1, key_len: source_text.len() as u32, start, decoded: false });
+            return Ok(Member {
+                key_start: quote as u32 + 1,
+                key_len: source_text.len() as u32,
+                start,
+                decoded: false,
+            });
         }
         self.s.keys.extend_from_slice(&(quote as u32).to_le_bytes());
         let key_start = self.s.keys.len();
@@ -893,4 +894,34 @@ fn quoted(name: &str) -> String {
         shown.push('…');
     }
     format!("'{shown}'")
+}
+
+/// The items of an array in canonical form, each in canonical form.
+pub fn items(array: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = array.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(b"");
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let len = item_len(rest);
+        let (item, behind) = rest.split_at(len);
+        rest = behind.strip_prefix(b",").unwrap_or(behind);
+        Some(item)
+    })
+}
+
+/// How far the first item of `rest` reaches: to the first comma that stands in no string and no container.
+fn item_len(rest: &[u8]) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(&byte) = rest.get(at) {
+        match byte {
+            b'"' => at += string_at(rest, at).len().max(1) - 1,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    rest.len()
 }

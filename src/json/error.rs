@@ -73,7 +73,7 @@ pub enum JsonErrorKind {
         found: String,
     },
     /// The text stops in the middle of a value.
-    #[error("not JSON: truncated, expected {expected} but the line ends here")]
+    #[error("not JSON: truncated, expected {expected} but the text ends here")]
     Truncated {
         /// What would have had to follow.
         expected: &'static str,
@@ -103,7 +103,7 @@ pub enum JsonErrorKind {
     #[error("nesting deeper than {} levels", super::MAX_DEPTH)]
     TooDeep,
     /// The text is longer than [`MAX_TEXT`](super::MAX_TEXT).
-    #[error("the line is longer than {} MiB", super::MAX_TEXT >> 20)]
+    #[error("the text is longer than {} MiB", super::MAX_TEXT >> 20)]
     TooLong,
     /// A whole value where an object was due.
     #[error("expected an object, found {0}")]

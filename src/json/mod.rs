@@ -14,7 +14,7 @@ mod scan;
 mod simd;
 mod text;
 
-pub use canonical::{Canonical, MAX_TEXT, Members, Scratch, Span, Unknown, canonical, members};
+pub use canonical::{Canonical, MAX_TEXT, Members, Scratch, Span, Unknown, canonical, items, members};
 pub use error::{JsonError, JsonErrorKind, Kind};
 pub use text::decode_lossless;
 

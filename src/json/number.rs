@@ -164,9 +164,14 @@ mod tests {
 
     #[test]
     fn a_number_ends_where_its_grammar_ends() {
-        for (text, len, float) in
-            [("0", 1, false), ("-0,", 2, false), ("01", 1, false), ("1.", 1, false), ("1.5e+3]", 6, true), ("1e", 1, false)]
-        {
+        for (text, len, float) in [
+            ("0", 1, false),
+            ("-0,", 2, false),
+            ("01", 1, false),
+            ("1.", 1, false),
+            ("1.5e+3]", 6, true),
+            ("1e", 1, false),
+        ] {
             assert_eq!(number_len(text.as_bytes()), Some((len, float)), "{text}");
         }
         assert_eq!(number_len(b"-"), None);

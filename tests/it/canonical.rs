@@ -41,11 +41,7 @@ for line in sys.stdin.buffer.read().split(b"\n")[:-1]:
 
 /// What CPython makes of each text; `None` where there is no python3.
 fn oracle(texts: &[Vec<u8>]) -> Option<Vec<String>> {
-    let child = Command::new("python3")
-        .args(["-I", "-c", ORACLE])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
+    let child = Command::new("python3").args(["-I", "-c", ORACLE]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = child else {
         eprintln!("NOTICE: python3 is missing; the canonical form was not compared with CPython's");
         return None;
@@ -88,7 +84,9 @@ fn hand_picked_texts_equal_cpython() {
     let mut texts: Vec<Vec<u8>> = include_str!("nasty.txt").lines().map(|line| line.as_bytes().to_vec()).collect();
     // every distance of a special byte from the start and the end of a vector block
     for before in 0..70 {
-        for special in ["\\n", "\\\"", "\\\\", "é", "\\u00E9", "\\/", "\u{7f}", "\\\\n", "\\ud83d", "😀", "\\x", "\u{1}", "\""] {
+        for special in
+            ["\\n", "\\\"", "\\\\", "é", "\\u00E9", "\\/", "\u{7f}", "\\\\n", "\\ud83d", "😀", "\\x", "\u{1}", "\""]
+        {
             for after in [0, 1, 33] {
                 let text = format!("\"{}{special}{}\"", "x".repeat(before), "y".repeat(after));
                 texts.push(text.into_bytes());
@@ -135,7 +133,8 @@ fn hand_picked_texts_equal_cpython() {
 #[test]
 fn large_unsorted_objects_equal_cpython() {
     let big = "x\u{e9}".repeat(700_000);
-    let inner = format!("{{\"z\":1,\"b\":\"{big}\",\"a\":{{\"y\":[],\"x\":{{\"q\":1,\"p\":2}}}},\"\\u0061\\u0062\":null}}");
+    let inner =
+        format!("{{\"z\":1,\"b\":\"{big}\",\"a\":{{\"y\":[],\"x\":{{\"q\":1,\"p\":2}}}},\"\\u0061\\u0062\":null}}");
     let outer = format!("[{{\"n\":{inner},\"m\":{{\"d\":{inner},\"c\":0}}}},{{\"b\":1,\"a\":2}},{inner}]");
     let mut nested = "\"bottom\"".to_owned();
     for level in 0..900 {
@@ -187,8 +186,10 @@ fn text() -> impl Strategy<Value = String> {
 
 #[test]
 fn generated_texts_equal_cpython() {
-    let mut runner =
-        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, b"toolreplay canonical form tests!"));
+    let mut runner = TestRunner::new_with_rng(
+        Config::default(),
+        TestRng::from_seed(RngAlgorithm::ChaCha, b"toolreplay canonical form tests!"),
+    );
     let strategy = proptest::collection::vec(text(), 4_000);
     let texts: Vec<Vec<u8>> = strategy
         .new_tree(&mut runner)

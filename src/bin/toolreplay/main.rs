@@ -1,3 +1,36 @@
-//! The `toolreplay` command.
+//! The `toolreplay` command: reads the command line, runs one subcommand, turns its outcome into an exit code.
 
-fn main() {}
+mod args;
+mod audit;
+mod completions;
+mod exit;
+mod explain;
+mod inputs;
+mod output;
+mod progress;
+mod replay;
+mod schema;
+mod scope;
+mod seal;
+mod verify;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let common = cli.common;
+    let outcome = match cli.command {
+        Command::Audit(args) => audit::run(args, &common),
+        Command::Replay(args) => replay::run(args, &common),
+        Command::Scope(args) => scope::run(args, &common),
+        Command::Seal(args) => seal::run(&args, &common),
+        Command::Verify(args) => verify::run(args, &common),
+        Command::Explain(args) => explain::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Version => output::print(concat!("toolreplay ", env!("CARGO_PKG_VERSION"), "\n").as_bytes()),
+    };
+    exit::code(outcome)
+}

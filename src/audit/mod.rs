@@ -1,0 +1,10 @@
+//! Transcripts × rules: what is run over many files, and the one report that comes of it.
+//!
+//! Filtering, levels and order are settled here, once, before any renderer sees a report.
+
+mod report;
+mod run;
+mod suppress;
+
+pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
+pub use run::{Failure, Input, Outcome, Plan, Progress, run};

@@ -1,0 +1,343 @@
+//! The report: what every renderer shows and no renderer changes.
+
+use super::run::{Failure, Input, Outcome, broken_link};
+use super::suppress::Suppressions;
+use crate::config::{Date, Suppression};
+use crate::finding::{Finding, Fingerprint, Level};
+use crate::rules::{MALFORMED_TRANSCRIPT, NON_DETERMINISM};
+use crate::seal::Chain;
+use std::collections::HashMap;
+
+/// Which command made a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// All rules over many files.
+    Audit,
+    /// A transcript against itself.
+    Replay,
+    /// A transcript against a scope.
+    Scope,
+    /// A sealed transcript against itself.
+    Verify,
+}
+
+impl Command {
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Command::Audit => "audit",
+            Command::Replay => "replay",
+            Command::Scope => "scope",
+            Command::Verify => "verify",
+        }
+    }
+}
+
+/// What counts, and what is let pass.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The lowest level that fails a run.
+    pub fail_on: Level,
+    /// The lowest level that is reported.
+    pub min_level: Level,
+    /// Known and accepted findings.
+    pub suppressions: Vec<Suppression>,
+    /// Today, for suppressions that expire.
+    pub today: Option<Date>,
+    /// A run without a single call may pass.
+    pub allow_empty: bool,
+}
+
+impl Settings {
+    /// Every finding is shown and counts: the settings of `replay`, `scope` and `verify`.
+    #[must_use]
+    pub fn everything() -> Settings {
+        Settings {
+            fail_on: Level::Note,
+            min_level: Level::Note,
+            suppressions: Vec::new(),
+            today: None,
+            allow_empty: true,
+        }
+    }
+}
+
+/// A finding and the file it stands in.
+#[derive(Debug, Clone)]
+pub struct Reported {
+    /// The place of the file in [`Report::files`].
+    pub file: usize,
+    /// The finding.
+    pub finding: Finding,
+}
+
+/// One file of a report.
+#[derive(Debug, Clone)]
+pub struct FileReport {
+    /// Its path as the user knows it.
+    pub path: String,
+    /// Its path from the root of the repository, with `/` between segments.
+    pub from_root: String,
+    /// Records.
+    pub calls: u64,
+    /// Calls whose answer was compared with an earlier identical call's.
+    pub pairs: u64,
+    /// The first index with a `non-determinism` finding, whatever its level.
+    pub divergence: Option<u64>,
+    /// The chain, in a sealed transcript.
+    pub chain: Option<Chain>,
+    /// Why nothing was judged.
+    pub failure: Option<Failure>,
+    /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
+    /// reported there and not twice.
+    pub twin: Option<usize>,
+}
+
+/// What a run looked at, and what it could not judge.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Files, also those that could not be read.
+    pub files: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Calls whose answer was compared with an earlier identical call's.
+    pub pairs: u64,
+    /// What could not be judged and why, one reason an entry.
+    pub not_judged: Vec<String>,
+}
+
+/// What comes of a run. The order is that of gravity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing that counts was found.
+    Clean,
+    /// Something was found.
+    Findings,
+    /// There was nothing to audit.
+    Empty,
+    /// A file could not be judged.
+    Failed,
+}
+
+impl Verdict {
+    /// The process's exit code.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Clean => 0,
+            Verdict::Findings => 1,
+            Verdict::Empty | Verdict::Failed => 2,
+        }
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Clean => "clean",
+            Verdict::Findings => "findings",
+            Verdict::Empty => "empty",
+            Verdict::Failed => "failed",
+        }
+    }
+}
+
+/// Everything a run found out, filtered, judged and in order.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The command.
+    pub command: Command,
+    /// The files, in the order of the inputs.
+    pub files: Vec<FileReport>,
+    /// The findings, by file, then index, then kind.
+    pub findings: Vec<Reported>,
+    /// Findings that suppressions left out.
+    pub suppressed: u64,
+    /// Findings below the lowest level that is reported.
+    pub below_min_level: u64,
+    /// What must be said besides: suppressions that did nothing.
+    pub remarks: Vec<String>,
+    /// What was looked at.
+    pub coverage: Coverage,
+    /// The lowest level that fails the run.
+    pub fail_on: Level,
+    /// What comes of it.
+    pub verdict: Verdict,
+}
+
+impl Report {
+    /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
+    #[must_use]
+    pub fn new(command: Command, inputs: &[Input], outcomes: Vec<Outcome>, scope: bool, settings: &Settings) -> Report {
+        let twins = twins(command, &outcomes);
+        let mut suppressions = Suppressions::new(&settings.suppressions, settings.today);
+        let (mut files, mut findings) = (Vec::new(), Vec::new());
+        let (mut suppressed, mut below_min_level) = (0, 0);
+        for (file, (input, mut outcome)) in inputs.iter().zip(outcomes).enumerate() {
+            let twin = twins[file];
+            if twin.is_some() {
+                let broken = outcome.chain.as_ref().and_then(|chain| chain.broken.as_ref());
+                outcome.judgement.findings = broken.map(broken_link).into_iter().collect();
+            }
+            outcome.judgement.findings.extend(outcome.failure.as_ref().map(malformed));
+            let mut divergence = None;
+            for finding in outcome.judgement.findings {
+                if suppressions.suppresses(&input.from_root, &finding) {
+                    suppressed += 1;
+                } else {
+                    if finding.rule.id == NON_DETERMINISM.id {
+                        divergence = divergence.or(finding.index);
+                    }
+                    if finding.level < settings.min_level {
+                        below_min_level += 1;
+                    } else {
+                        findings.push(Reported { file, finding });
+                    }
+                }
+            }
+            files.push(FileReport {
+                path: input.shown.clone(),
+                from_root: input.from_root.clone(),
+                calls: outcome.judgement.calls,
+                pairs: outcome.judgement.pairs,
+                divergence,
+                chain: outcome.chain,
+                failure: outcome.failure,
+                twin,
+            });
+        }
+        let coverage = Coverage::of(command, &files, scope);
+        let verdict = if files.iter().any(|file| file.failure.is_some()) {
+            Verdict::Failed
+        } else if coverage.calls == 0 && !settings.allow_empty {
+            Verdict::Empty
+        } else if findings.iter().any(|reported| reported.finding.level >= settings.fail_on) {
+            Verdict::Findings
+        } else {
+            Verdict::Clean
+        };
+        let remarks = suppressions.remarks();
+        let fail_on = settings.fail_on;
+        Report { command, files, findings, suppressed, below_min_level, remarks, coverage, fail_on, verdict }
+    }
+
+    /// Notes files that were not looked at because their names are not those of transcripts.
+    pub fn pass_over(&mut self, files: u64) {
+        if files > 0 {
+            let files = plural(files, "other file");
+            self.coverage.not_judged.push(format!("{files} in folders, by their names no transcripts"));
+        }
+    }
+
+    /// How many findings of a level there are.
+    #[must_use]
+    pub fn count(&self, level: Level) -> usize {
+        self.findings.iter().filter(|reported| reported.finding.level == level).count()
+    }
+
+    /// The file a finding stands in.
+    #[must_use]
+    pub fn file(&self, reported: &Reported) -> &FileReport {
+        &self.files[reported.file]
+    }
+
+    /// The findings of one file.
+    #[must_use]
+    pub fn findings_of(&self, file: usize) -> &[Reported] {
+        let start = self.findings.partition_point(|reported| reported.file < file);
+        let end = self.findings.partition_point(|reported| reported.file <= file);
+        &self.findings[start..end]
+    }
+
+    /// The findings, the gravest first, else in order.
+    #[must_use]
+    pub fn gravest_first(&self) -> Vec<&Reported> {
+        let mut findings: Vec<&Reported> = self.findings.iter().collect();
+        findings.sort_by_key(|reported| std::cmp::Reverse(reported.finding.level));
+        findings
+    }
+
+    /// The counts by level in words, such as `1 error, 2 warnings`.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let counted = Level::ALL.map(|level| (self.count(level), level.name()));
+        let words: Vec<String> =
+            counted.iter().filter(|(count, _)| *count > 0).map(|(count, name)| plural(*count as u64, name)).collect();
+        if words.is_empty() { "no findings".to_owned() } else { words.join(", ") }
+    }
+}
+
+/// The finding for a file that could not be read.
+fn malformed(failure: &Failure) -> Finding {
+    Finding {
+        rule: &MALFORMED_TRANSCRIPT,
+        level: MALFORMED_TRANSCRIPT.level,
+        index: None,
+        line: failure.line,
+        column: failure.column,
+        width: 0,
+        related: None,
+        tool: None,
+        fingerprint: Fingerprint::new(&MALFORMED_TRANSCRIPT, &[failure.what.as_bytes()], 1),
+        detail: Some(failure.to_string().into()),
+    }
+}
+
+/// For each sealed transcript, the transcript of the same run that holds the same calls.
+fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
+    let mut transcripts = HashMap::new();
+    if command == Command::Audit {
+        for (file, outcome) in outcomes.iter().enumerate() {
+            if let Some(content) = outcome.judgement.content.filter(|_| outcome.chain.is_none()) {
+                transcripts.entry(content).or_insert(file);
+            }
+        }
+    }
+    let twin = |outcome: &Outcome| {
+        outcome.chain.as_ref().and(outcome.judgement.content).and_then(|content| transcripts.get(&content).copied())
+    };
+    outcomes.iter().map(twin).collect()
+}
+
+impl Coverage {
+    fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
+        let judged = || files.iter().filter(|file| file.failure.is_none());
+        let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
+        let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
+        let mut not_judged = Vec::new();
+        let mut say = |count: u64, what: &str, why: &str| {
+            if count > 0 {
+                not_judged.push(format!("{} {why}", plural(count, what)));
+            }
+        };
+        say(files.iter().filter(|file| file.failure.is_some()).count() as u64, "file", "that cannot be read");
+        say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
+        say(
+            judged().filter(|file| file.twin.is_some()).count() as u64,
+            "sealed file",
+            "with the calls of an audited transcript",
+        );
+        if matches!(command, Command::Audit | Command::Replay) {
+            say(calls - pairs, "call", "without an earlier identical call to compare with");
+        }
+        if command == Command::Audit && !scope {
+            not_judged.push("permissions, for no scope was given".to_owned());
+        }
+        Coverage { files: files.len() as u64, calls, pairs, not_judged }
+    }
+}
+
+impl std::fmt::Display for Coverage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (files, calls, pairs) =
+            (plural(self.files, "file"), plural(self.calls, "call"), plural(self.pairs, "pair"));
+        write!(f, "{files}, {calls}, {pairs} compared")?;
+        if self.not_judged.is_empty() { Ok(()) } else { write!(f, "; not judged: {}", self.not_judged.join("; ")) }
+    }
+}
+
+/// A count with its noun.
+fn plural(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

@@ -1,0 +1,245 @@
+//! Every option of the command line.
+
+use crate::output::ReportTarget;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use toolreplay::finding::Level;
+use toolreplay::report::Format;
+use toolreplay::{rules, schema};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolreplay audit transcripts/ --scope scope.json    audit a folder, as CI does
+  toolreplay replay session.jsonl                     one transcript against itself
+  toolreplay scope session.jsonl scope.json           one transcript against a scope
+  toolreplay seal session.jsonl -o session.sealed.jsonl
+  toolreplay verify session.sealed.jsonl              has anybody edited it?
+  toolreplay explain redundant-call                   what a finding means
+
+Exit codes:
+  0  clean, or the chain is intact
+  1  findings, or the chain is broken
+  2  it could not run: usage, malformed input, missing file, nothing to audit";
+
+/// Audits what an AI agent did from the recording of its tool calls. It never runs a tool.
+#[derive(Debug, Parser)]
+#[command(name = "toolreplay", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// When to colour text for a terminal
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    pub(crate) color: When,
+
+    /// Threads to use; the outcome does not depend on it [default: the number of processors, at most 8]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+}
+
+impl Common {
+    /// The number of threads to use.
+    pub(crate) fn threads(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
+        self.threads.map_or_else(processors, usize::from)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// If standard output is a terminal and NO_COLOR is not set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Audit files, folders and globs with every rule: the command for CI
+    Audit(AuditArgs),
+    /// Judge transcripts against themselves: changed answers and redundant calls
+    Replay(ReplayArgs),
+    /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed
+    Scope(ScopeArgs),
+    /// Seal a transcript into a SHA-256 hash chain
+    Seal(SealArgs),
+    /// Verify that nobody edited a sealed transcript
+    Verify(VerifyArgs),
+    /// Say what a rule means, why it matters and what to do
+    Explain(ExplainArgs),
+    /// Print a JSON Schema
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Files, folders (searched for *.jsonl and *.ndjson, hidden ones left out) and globs; '-' is standard input.
+    /// Sealed transcripts are told apart by their fields, and verified
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Scope file: the tools that the agent may call
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scope: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    /// Lowest level that makes the exit code 1 [default: warning]
+    #[arg(long, value_name = "LEVEL", value_parser = level_parser())]
+    pub(crate) fail_on: Option<Level>,
+
+    /// Lowest level that is reported at all [default: note]
+    #[arg(long, value_name = "LEVEL", value_parser = level_parser())]
+    pub(crate) min_level: Option<Level>,
+
+    /// Let a run pass that found nothing to audit
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Transcripts; '-' is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "toolreplay scope [OPTIONS] <TRANSCRIPT>... <SCOPE>")]
+pub(crate) struct ScopeArgs {
+    /// Transcripts ('-' is standard input) and, last, the scope file:
+    /// {"agent": "docs-reader", "allowed_tools": ["read_file", "list_dir"]}
+    #[arg(value_name = "TRANSCRIPT> <SCOPE", required = true, num_args = 2..)]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SealArgs {
+    /// Transcript; '-' is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Write the sealed transcript here, whole or not at all [default: standard output]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Sealed transcripts; '-' is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Demand that this older sealed transcript is the beginning of FILE, link for link
+    #[arg(long, value_name = "OLD")]
+    pub(crate) extends: Option<PathBuf>,
+
+    /// Demand that the last digest of FILE is this one: shows whether the tail was cut off
+    #[arg(long, value_name = "DIGEST", value_parser = digest_parser)]
+    pub(crate) expect: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The rule's id; without one, all rules are listed
+    #[arg(value_name = "RULE", value_parser = PossibleValuesParser::new(rules::RULES.map(|rule| rule.id)))]
+    pub(crate) rule: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// What the schema describes
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(schema::NAMES))]
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Which tools change state.
+#[derive(Debug, Args)]
+pub(crate) struct Mutators {
+    /// Tool that changes state, besides write_file, delete_file, create_file, move_file and run_command; repeatable
+    #[arg(long = "mutator", value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+/// Which reports are written where.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct Reports {
+    /// Report to write, to standard output or a file; repeatable
+    ///
+    /// FORMAT is one of text, json, junit, sarif, github and markdown. Where no other report goes to standard output,
+    /// text does.
+    #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
+    pub(crate) reports: Vec<ReportTarget>,
+
+    /// Format of the report on standard output, or of the one that --output names
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub(crate) format: Option<Format>,
+
+    /// Write that report to a file instead, whole or not at all
+    #[arg(short, long, value_name = "PATH", action = ArgAction::Set)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+fn level_parser() -> impl clap::builder::TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(["note", "warning", "error"]).map(|name| match name.as_str() {
+        "error" => Level::Error,
+        "warning" => Level::Warning,
+        _ => Level::Note,
+    })
+}
+
+fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).map(|name| Format::named(&name).unwrap_or(Format::Text))
+}
+
+fn digest_parser(text: &str) -> Result<String, String> {
+    let digits = text.chars().all(|digit| digit.is_ascii_digit() || matches!(digit, 'a'..='f'));
+    if text.len() == 64 && digits {
+        Ok(text.to_owned())
+    } else {
+        Err("expected 64 lower-case hexadecimal digits".to_owned())
+    }
+}

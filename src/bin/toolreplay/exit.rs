@@ -1,0 +1,34 @@
+//! Exit codes: 0 clean, 1 findings or a broken chain, 2 could not run. They never depend on the report format.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use toolreplay::sanitize::visible;
+
+/// What a subcommand comes to: its exit code, or why it could not run.
+pub(crate) type Outcome = anyhow::Result<u8>;
+
+/// It ran and found nothing.
+pub(crate) const CLEAN: u8 = 0;
+/// It could not run.
+const FAILED: u8 = 2;
+
+pub(crate) fn code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            print_error(&format!("{error:#}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Writes `error: …` to standard error, made safe to print.
+pub(crate) fn print_error(message: &str) {
+    // a standard error that is closed is nobody's loss
+    let _ = writeln!(io::stderr(), "error: {}", visible(message));
+}
+
+/// Writes `warning: …` to standard error, made safe to print.
+pub(crate) fn print_warning(message: &str) {
+    let _ = writeln!(io::stderr(), "warning: {}", visible(message));
+}

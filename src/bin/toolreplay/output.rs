@@ -1,0 +1,144 @@
+//! Writing: standard output with a closed reader, files whole or not at all, several reports of one run.
+
+use crate::args::{Common, Reports, When};
+use crate::exit::{self, Outcome};
+use anyhow::{Context as _, bail};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use toolreplay::audit::Report;
+use toolreplay::report::{self, Format};
+
+/// A report that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReportTarget {
+    pub(crate) format: Format,
+    /// `None`: standard output.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl ReportTarget {
+    /// Reads `FORMAT` or `FORMAT=PATH`.
+    pub(crate) fn parse(text: &str) -> Result<ReportTarget, String> {
+        let (name, path) = text.split_once('=').map_or((text, None), |(name, path)| (name, Some(path)));
+        let names = Format::ALL.map(Format::name).join(", ");
+        let format = Format::named(name).ok_or_else(|| format!("no format is called '{name}'; there are {names}"))?;
+        match path {
+            Some("") => Err("the path is missing behind '='".to_owned()),
+            Some("-") | None => Ok(ReportTarget { format, path: None }),
+            Some(path) => Ok(ReportTarget { format, path: Some(path.into()) }),
+        }
+    }
+}
+
+/// Settles which reports a command writes, and that no two go to one place.
+pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
+    let mut targets = reports.reports.clone();
+    let to_stdout = |targets: &[ReportTarget]| targets.iter().any(|target| target.path.is_none());
+    let asked = reports.format.is_some() || reports.output.is_some();
+    if asked || !to_stdout(&targets) {
+        let path = reports.output.clone().filter(|path| path.as_os_str() != "-");
+        targets.push(ReportTarget { format: reports.format.unwrap_or(Format::Text), path });
+    }
+    for (place, target) in targets.iter().enumerate() {
+        if targets[..place].iter().any(|other| other.path == target.path) {
+            match &target.path {
+                Some(path) => bail!("two reports would be written to {}; give each a path of its own", path.display()),
+                None => bail!("two reports would be written to standard output; give one a path: --report FORMAT=PATH"),
+            }
+        }
+    }
+    Ok(targets)
+}
+
+/// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
+pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, common: &Common) -> Outcome {
+    for file in &report.files {
+        if let Some(failure) = &file.failure {
+            let named = !alone || failure.line == 0;
+            exit::print_error(&if named { format!("{}: {failure}", file.path) } else { failure.to_string() });
+        }
+    }
+    for target in targets {
+        match &target.path {
+            Some(path) => to_file(path, |out| report::write(report, target.format, false, out))?,
+            None => {
+                let color = target.format == Format::Text && color(common.color);
+                to_stdout(|out| report::write(report, target.format, color, out))?;
+            }
+        }
+    }
+    Ok(report.verdict.exit_code())
+}
+
+fn color(when: When) -> bool {
+    match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => {
+            #[expect(clippy::disallowed_methods, reason = "colour is the terminal user's choice")]
+            let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            #[expect(clippy::disallowed_methods, reason = "whether the terminal knows colours")]
+            let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+            !no_color && !dumb && io::stdout().is_terminal()
+        }
+    }
+}
+
+/// Prints text and nothing else.
+pub(crate) fn print(text: &[u8]) -> Outcome {
+    to_stdout(|out| out.write_all(text))?;
+    Ok(exit::CLEAN)
+}
+
+/// Writes to standard output. A reader that has gone is no error.
+pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush());
+    // what is still buffered must not be written again when the buffer goes
+    let (_, _) = out.into_parts();
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file whole or not at all: into a temporary file beside it, then renamed. What is no regular file, such as a
+/// pipe or a terminal, is written as it is.
+pub(crate) fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        let mut out = BufWriter::new(File::options().write(true).open(path).with_context(context)?);
+        return write(&mut out).and_then(|()| out.flush()).with_context(context);
+    }
+    // a link stays a link: what it points to is replaced
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = temporary_file(folder, &target).with_context(context)?;
+    let mut out = BufWriter::with_capacity(64 << 10, temporary);
+    write(&mut out).with_context(context)?;
+    let temporary = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(context)?;
+    temporary.persist(&target).map_err(|error| error.error).with_context(context)?;
+    Ok(())
+}
+
+fn temporary_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".toolreplay-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // as any new file would have, less the umask
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let file = builder.tempfile_in(folder)?;
+    if let Ok(metadata) = fs::metadata(target) {
+        fs::set_permissions(file.path(), metadata.permissions())?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,30 @@
+//! `toolreplay replay`: transcripts against themselves.
+
+use crate::args::{Common, ReplayArgs};
+use crate::exit::Outcome;
+use crate::inputs::Place;
+use crate::output;
+use std::path::PathBuf;
+use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
+use toolreplay::judge::Ruleset;
+use toolreplay::tools::ToolSet;
+
+pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
+    let mut mutators = ToolSet::default_mutators();
+    args.mutators.names.iter().for_each(|name| mutators.insert(name));
+    let targets = output::targets(&args.reports)?;
+    let report = report(Command::Replay, &inputs(&args.files)?, &Plan::Judge(Ruleset::replay(mutators)), common);
+    output::finish(&report, &targets, args.files.len() == 1, common)
+}
+
+/// The files of a command that takes files alone, in the order given.
+pub(crate) fn inputs(files: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
+    let place = Place::current()?;
+    Ok(files.iter().map(|file| place.input(file)).collect())
+}
+
+/// Runs a plan in which every finding is shown and counts.
+pub(crate) fn report(command: Command, inputs: &[Input], plan: &Plan, common: &Common) -> Report {
+    let outcomes = audit::run(inputs, plan, common.threads(), &Progress::default());
+    Report::new(command, inputs, outcomes, command == Command::Scope, &Settings::everything())
+}

@@ -1,0 +1,32 @@
+//! `toolreplay scope`: transcripts against what an agent may call.
+
+use crate::args::{Common, ScopeArgs};
+use crate::exit::Outcome;
+use crate::{output, replay};
+use anyhow::{Context as _, bail};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use toolreplay::audit::{Command, Plan};
+use toolreplay::judge::Ruleset;
+use toolreplay::scope::{MAX_SCOPE, Scope};
+
+pub(crate) fn run(mut args: ScopeArgs, common: &Common) -> Outcome {
+    let targets = output::targets(&args.reports)?;
+    let Some(scope) = args.files.pop() else { bail!("a scope file is missing") };
+    let plan = Plan::Judge(Ruleset::scope(read(&scope)?));
+    let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
+    output::finish(&report, &targets, args.files.len() == 1, common)
+}
+
+/// Reads a scope file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Scope> {
+    let shown = path.display().to_string();
+    let mut text = Vec::new();
+    let file = File::open(path).with_context(|| format!("cannot open the scope file {shown}"))?;
+    file.take(MAX_SCOPE + 1).read_to_end(&mut text).with_context(|| format!("cannot read the scope file {shown}"))?;
+    if text.len() as u64 > MAX_SCOPE {
+        bail!("the scope file {shown} is larger than {} MiB", MAX_SCOPE >> 20);
+    }
+    Scope::parse(&text).context(shown)
+}

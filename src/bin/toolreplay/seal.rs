@@ -1,0 +1,52 @@
+//! `toolreplay seal`: a transcript into a hash chain.
+
+use crate::args::{Common, SealArgs};
+use crate::exit::{self, Outcome};
+use crate::inputs::Place;
+use crate::output;
+use anyhow::Context as _;
+use std::io::{self, BufWriter, Seek as _, Write};
+use std::path::Path;
+use toolreplay::audit::Input;
+use toolreplay::seal::{SealError, seal};
+
+/// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
+const IN_MEMORY: usize = 4 << 20;
+
+pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
+    let input = Place::current()?.input(&args.file);
+    match args.output.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(path) => {
+            let mut failure = None;
+            let written = output::to_file(path, |out| {
+                write(&input, common, out).map_err(|error| {
+                    failure = Some(error);
+                    io::Error::other("sealing failed")
+                })
+            });
+            failure.map_or(written, Err)?;
+        }
+        None => to_stdout(&input, common)?,
+    }
+    Ok(exit::CLEAN)
+}
+
+/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid.
+fn to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
+    let mut sealed = BufWriter::with_capacity(256 << 10, tempfile::SpooledTempFile::new(IN_MEMORY));
+    write(input, common, &mut sealed)?;
+    let mut sealed =
+        sealed.into_inner().map_err(io::IntoInnerError::into_error).context("cannot write a temporary file")?;
+    sealed.rewind().context("cannot read a temporary file")?;
+    output::to_stdout(|out| io::copy(&mut sealed, out).map(drop))
+}
+
+fn write(input: &Input, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    let shown = &input.shown;
+    let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
+    match seal(source, common.threads(), out) {
+        Ok(_) => Ok(()),
+        Err(SealError::Read(error)) => Err(error.into()),
+        Err(SealError::Write(error)) => Err(error).context("cannot write the sealed transcript"),
+    }
+}

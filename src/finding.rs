@@ -1,0 +1,144 @@
+//! Findings and what they are made of. How a finding comes about is the rules' business, how it is shown the reports'.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// How grave a finding is: the three levels that SARIF and GitHub both have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Worth knowing.
+    Note,
+    /// Worth a change.
+    Warning,
+    /// Must not stay.
+    Error,
+}
+
+impl Level {
+    /// All levels, the gravest first.
+    pub const ALL: [Level; 3] = [Level::Error, Level::Warning, Level::Note];
+
+    /// The name in reports and options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "note",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is fixed about a kind of finding.
+#[derive(Debug)]
+pub struct Rule {
+    /// The kind, as reports name it: kebab-case, never changed.
+    pub id: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// The level of most of its findings.
+    pub level: Level,
+    /// The rule's page, Markdown, with the headings that `docs/rules` has throughout.
+    pub page: &'static str,
+    /// A number above 0 and up to 10 for rules about what an agent was allowed and about evidence.
+    pub security_severity: Option<&'static str>,
+    /// How sure a finding is: SARIF's `very-high`, `high`, `medium` or `low`.
+    pub precision: &'static str,
+    /// The message of one of its findings, without its place.
+    pub message: fn(&Finding) -> String,
+}
+
+/// A record of the same file that a finding refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The index of the record.
+    pub index: u64,
+    /// Its physical line, from 1.
+    pub line: u64,
+}
+
+/// One audit result, tied to one line of one file.
+///
+/// Names come from the transcript as they are there; a renderer makes them safe (`sanitize`).
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The kind.
+    pub rule: &'static Rule,
+    /// How grave.
+    pub level: Level,
+    /// The index of the record; none where a line is no record.
+    pub index: Option<u64>,
+    /// The physical line, from 1; 0: the file as a whole.
+    pub line: u64,
+    /// The column the finding is about, in characters from 1; 0: the whole line.
+    pub column: u64,
+    /// The length of the line in UTF-16 code units, 0 if unknown.
+    pub width: u32,
+    /// The other record.
+    pub related: Option<Place>,
+    /// The tool that was called, cut to a readable length.
+    pub tool: Option<Arc<str>>,
+    /// What the rule's message needs besides: an agent's name, an error.
+    pub detail: Option<Arc<str>>,
+    /// The same for the same finding in a later run, wherever its line has moved.
+    pub fingerprint: Fingerprint,
+}
+
+impl Finding {
+    /// The message, without its place and not yet made safe to print.
+    #[must_use]
+    pub fn message(&self) -> String {
+        (self.rule.message)(self)
+    }
+
+    /// The tool's name as messages show it.
+    #[must_use]
+    pub fn tool_text(&self) -> &str {
+        self.tool.as_deref().unwrap_or("")
+    }
+
+    /// The detail as messages show it.
+    #[must_use]
+    pub fn detail_text(&self) -> &str {
+        self.detail.as_deref().unwrap_or("")
+    }
+}
+
+/// Identity of a finding across runs: made of the rule, the canonical call and how often the two came before in the
+/// file; never of a line number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub [u8; 16]);
+
+impl Fingerprint {
+    /// The fingerprint of the `occurrence`-th finding (from 1) of a rule on a subject, which is the canonical form of
+    /// the call or, where there is none, what is wrong.
+    pub fn new(rule: &Rule, subject: &[&[u8]], occurrence: u32) -> Fingerprint {
+        use sha2::Digest as _;
+        let mut hasher = sha2::Sha256::new();
+        hasher.update(rule.id);
+        hasher.update(b"\n");
+        for part in subject {
+            hasher.update(part);
+        }
+        hasher.update(b"\n");
+        hasher.update(occurrence.to_string());
+        let digest = hasher.finalize();
+        let mut short = [0; 16];
+        short.copy_from_slice(&digest[..16]);
+        Fingerprint(short)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}

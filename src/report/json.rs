@@ -1,0 +1,244 @@
+//! JSON for programs. The shape is frozen: it has its own types, apart from those the audit works with, and a field is
+//! only ever added. `schemas/report.json` is made from these types.
+
+use super::VERSION;
+use crate::audit::{Report, Reported};
+use crate::finding::Level;
+use crate::sanitize::{json_text, visible};
+use crate::seal::Chain;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// The version of the shape. It changes when a field changes its meaning or goes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// A report as JSON.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(title = "toolreplay report", deny_unknown_fields)]
+pub struct JsonReport {
+    /// The version of this shape: 1.
+    schema_version: u32,
+    /// What made the report.
+    tool: JsonTool,
+    /// The command: `audit`, `replay`, `scope` or `verify`.
+    command: &'static str,
+    /// `clean`, `findings`, `empty` (nothing to audit) or `failed` (a file could not be judged).
+    verdict: &'static str,
+    /// The exit code: 0, 1 or 2.
+    exit_code: u8,
+    /// The lowest level that fails the run.
+    fail_on: Level,
+    /// How many findings there are.
+    summary: JsonSummary,
+    /// What was looked at.
+    coverage: JsonCoverage,
+    /// The files, in the order of the inputs.
+    files: Vec<JsonFile>,
+    /// The findings, by file, then index, then kind.
+    findings: Vec<JsonFinding>,
+    /// What must be said besides, such as suppressions that matched nothing.
+    remarks: Vec<String>,
+}
+
+/// The program that made a report.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonTool {
+    /// `toolreplay`
+    name: &'static str,
+    /// Its version.
+    version: &'static str,
+}
+
+/// How many findings there are.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonSummary {
+    /// Of level `error`.
+    errors: usize,
+    /// Of level `warning`.
+    warnings: usize,
+    /// Of level `note`.
+    notes: usize,
+    /// Left out because they are suppressed.
+    suppressed: u64,
+    /// Left out because they are below the lowest level that is reported.
+    below_min_level: u64,
+}
+
+/// What was looked at.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonCoverage {
+    /// Files, also those that could not be read.
+    files: u64,
+    /// Calls.
+    calls: u64,
+    /// Calls whose answer was compared with an earlier identical call's.
+    pairs_compared: u64,
+    /// What could not be judged and why, one reason an entry.
+    not_judged: Vec<String>,
+}
+
+/// One file.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonFile {
+    /// Its path, as given.
+    path: String,
+    /// Calls in it.
+    calls: u64,
+    /// Calls whose answer was compared with an earlier identical call's.
+    pairs_compared: u64,
+    /// The first index whose answer differs from an earlier identical call's.
+    divergence: Option<u64>,
+    /// The hash chain, in a sealed transcript.
+    chain: Option<JsonChain>,
+    /// Why nothing in the file was judged.
+    error: Option<JsonError>,
+    /// In a sealed transcript: the file of this run whose calls it repeats; their findings are reported there.
+    repeats: Option<String>,
+}
+
+/// A hash chain.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonChain {
+    /// Whether every link holds.
+    intact: bool,
+    /// Links.
+    links: u64,
+    /// The last stored digest.
+    head: String,
+    /// The index of the first link that does not hold.
+    broken_index: Option<u64>,
+    /// The digest that would hold there.
+    expected: Option<String>,
+    /// The digest that stands there.
+    found: Option<String>,
+}
+
+/// Why a file was not judged.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonError {
+    /// The line, from 1; null: the file as a whole.
+    line: Option<u64>,
+    /// The column, in characters from 1; null: the line as a whole.
+    column: Option<u64>,
+    /// What is wrong.
+    message: String,
+}
+
+/// One finding.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonFinding {
+    /// The rule's id.
+    kind: &'static str,
+    /// How grave.
+    level: Level,
+    /// The file, as given.
+    path: String,
+    /// The line in the file, from 1; null: the file as a whole.
+    line: Option<u64>,
+    /// The index of the call; null where a line is no record.
+    index: Option<u64>,
+    /// The tool's name, with hidden characters as escapes.
+    tool: Option<String>,
+    /// The message.
+    message: String,
+    /// The earlier call it refers to.
+    related: Option<JsonPlace>,
+    /// The same for the same finding in later runs, wherever its line moves.
+    fingerprint: String,
+}
+
+/// A call in the same file.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonPlace {
+    /// Its index.
+    index: u64,
+    /// Its line, from 1.
+    line: u64,
+}
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(&JsonReport::from(report)).map_err(io::Error::other)?;
+    out.write_all(json_text(&text).as_bytes())?;
+    out.write_all(b"\n")
+}
+
+impl From<&Report> for JsonReport {
+    fn from(report: &Report) -> JsonReport {
+        JsonReport {
+            schema_version: SCHEMA_VERSION,
+            tool: JsonTool { name: "toolreplay", version: VERSION },
+            command: report.command.name(),
+            verdict: report.verdict.name(),
+            exit_code: report.verdict.exit_code(),
+            fail_on: report.fail_on,
+            summary: JsonSummary {
+                errors: report.count(Level::Error),
+                warnings: report.count(Level::Warning),
+                notes: report.count(Level::Note),
+                suppressed: report.suppressed,
+                below_min_level: report.below_min_level,
+            },
+            coverage: JsonCoverage {
+                files: report.coverage.files,
+                calls: report.coverage.calls,
+                pairs_compared: report.coverage.pairs,
+                not_judged: report.coverage.not_judged.clone(),
+            },
+            files: files(report),
+            findings: report.findings.iter().map(|reported| finding(report, reported)).collect(),
+            remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
+        }
+    }
+}
+
+fn files(report: &Report) -> Vec<JsonFile> {
+    let file = |file: &crate::audit::FileReport| JsonFile {
+        path: file.path.clone(),
+        calls: file.calls,
+        pairs_compared: file.pairs,
+        divergence: file.divergence,
+        chain: file.chain.as_ref().map(chain),
+        error: file.failure.as_ref().map(|failure| JsonError {
+            line: (failure.line > 0).then_some(failure.line),
+            column: (failure.column > 0).then_some(failure.column),
+            message: failure.what.clone(),
+        }),
+        repeats: file.twin.map(|twin| report.files[twin].path.clone()),
+    };
+    report.files.iter().map(file).collect()
+}
+
+fn chain(chain: &Chain) -> JsonChain {
+    let broken = chain.broken.as_ref();
+    JsonChain {
+        intact: broken.is_none(),
+        links: chain.links,
+        head: chain.head.clone(),
+        broken_index: broken.map(|broken| broken.index),
+        expected: broken.map(|broken| broken.expected.clone()),
+        found: broken.map(|broken| broken.found.clone()),
+    }
+}
+
+fn finding(report: &Report, reported: &Reported) -> JsonFinding {
+    let finding = &reported.finding;
+    JsonFinding {
+        kind: finding.rule.id,
+        level: finding.level,
+        path: report.file(reported).path.clone(),
+        line: (finding.line > 0).then_some(finding.line),
+        index: finding.index,
+        tool: finding.tool.as_deref().map(|tool| visible(tool).into_owned()),
+        message: visible(&finding.message()).into_owned(),
+        related: finding.related.map(|place| JsonPlace { index: place.index, line: place.line }),
+        fingerprint: finding.fingerprint.to_string(),
+    }
+}

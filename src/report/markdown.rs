@@ -1,0 +1,106 @@
+//! Markdown for a job summary: it must stand alone where a diff is too large to show.
+//!
+//! GitHub drops a summary of more than 1 MiB whole, so rows stop well before that and the rest is counted.
+
+use crate::audit::{Report, Reported, Verdict};
+use crate::sanitize::{clip, markdown};
+use std::io::{self, Write};
+
+/// Bytes of the table of findings.
+const TABLE: usize = 800_000;
+/// Bytes of the table of files.
+const FILES: usize = 100_000;
+/// Characters of one cell.
+const CELL: usize = 400;
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let headline = match report.verdict {
+        Verdict::Clean => "passed",
+        Verdict::Findings => "failed",
+        Verdict::Empty => "found nothing to audit",
+        Verdict::Failed => "could not judge every file",
+    };
+    writeln!(out, "## toolreplay {}: {headline}\n", report.command.name())?;
+    writeln!(out, "{}. Coverage: {}.", capitalised(&report.counts()), markdown(&report.coverage.to_string()))?;
+    let mut left_out = String::new();
+    if report.suppressed > 0 {
+        left_out.push_str(&format!(" {} suppressed.", report.suppressed));
+    }
+    if report.below_min_level > 0 {
+        left_out.push_str(&format!(" {} below the lowest level shown.", report.below_min_level));
+    }
+    if !left_out.is_empty() {
+        writeln!(out, "\nLeft out:{left_out}")?;
+    }
+    if !report.findings.is_empty() {
+        writeln!(out, "\n| level | kind | place | index | tool | message |\n| --- | --- | --- | ---: | --- | --- |")?;
+        let findings = report.gravest_first();
+        let rows = findings.iter().map(|reported| row(report, reported));
+        bounded(rows, TABLE, findings.len(), "findings", out)?;
+    }
+    let chains = report.files.iter().filter_map(|file| file.chain.as_ref().map(|chain| (file, chain)));
+    let rows: Vec<String> = chains
+        .map(|(file, chain)| {
+            let state = if chain.broken.is_none() { "intact" } else { "broken" };
+            format!("| {} | {state} | {} | `{}` |\n", cell(&file.path), chain.links, digest(&chain.head))
+        })
+        .collect();
+    if !rows.is_empty() {
+        writeln!(out, "\n| sealed transcript | chain | links | last digest |\n| --- | --- | ---: | --- |")?;
+        let count = rows.len();
+        bounded(rows.into_iter(), FILES, count, "sealed transcripts", out)?;
+    }
+    for remark in report.remarks.iter().take(100) {
+        writeln!(out, "\nRemark: {}", cell(remark))?;
+    }
+    Ok(())
+}
+
+fn row(report: &Report, reported: &Reported) -> String {
+    let finding = &reported.finding;
+    let index = finding.index.map_or(String::new(), |index| index.to_string());
+    let mut place = cell(&report.file(reported).path);
+    if finding.line > 0 {
+        place.push_str(&format!("&#58;{}", finding.line));
+    }
+    let mut message = cell(&finding.message());
+    if let Some(related) = finding.related {
+        message.push_str(&format!(" &#40;line {}&#41;", related.line));
+    }
+    let tool = cell(finding.tool_text());
+    format!("| {} | {} | {place} | {index} | {tool} | {message} |\n", finding.level, finding.rule.id)
+}
+
+/// Writes rows while they fit, and how many did not.
+fn bounded(
+    rows: impl Iterator<Item = String>,
+    limit: usize,
+    count: usize,
+    what: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (mut bytes, mut written) = (0, 0);
+    for row in rows {
+        bytes += row.len();
+        if bytes > limit {
+            break;
+        }
+        out.write_all(row.as_bytes())?;
+        written += 1;
+    }
+    if written < count { writeln!(out, "\n{} more {what} are in the full report.", count - written) } else { Ok(()) }
+}
+
+fn cell(text: &str) -> String {
+    markdown(&clip(text, CELL))
+}
+
+/// A digest in a code span: only what a digest is made of.
+fn digest(head: &str) -> String {
+    head.chars().filter(char::is_ascii_hexdigit).take(64).collect()
+}
+
+fn capitalised(words: &str) -> String {
+    let mut characters = words.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}

@@ -1,0 +1,76 @@
+//! Reports in every format: plain functions from a finished [`Report`] to bytes.
+//!
+//! A renderer filters nothing, sorts nothing by itself and decides no exit code. What comes from a transcript goes
+//! through `sanitize` on its way out. The same report gives the same bytes.
+
+mod github;
+mod json;
+mod junit;
+mod markdown;
+mod sarif;
+mod text;
+
+pub use json::JsonReport;
+
+use crate::audit::Report;
+use std::io::{self, Write};
+
+/// A report format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people, on a terminal.
+    Text,
+    /// For programs; `schemas/report.json` describes it.
+    Json,
+    /// For test reports: Jenkins, GitLab, Azure.
+    Junit,
+    /// For code scanning, SARIF 2.1.0.
+    Sarif,
+    /// Workflow commands that annotate lines on GitHub.
+    Github,
+    /// For a job summary.
+    Markdown,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Format; 6] =
+        [Format::Text, Format::Json, Format::Junit, Format::Sarif, Format::Github, Format::Markdown];
+
+    /// The name in options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Junit => "junit",
+            Format::Sarif => "sarif",
+            Format::Github => "github",
+            Format::Markdown => "markdown",
+        }
+    }
+
+    /// The format with a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// Writes a report. `color` is for text alone: whether the reader shows ANSI colours.
+///
+/// # Errors
+/// What `out` says.
+pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(report, color, out),
+        Format::Json => json::write(report, out),
+        Format::Junit => junit::write(report, out),
+        Format::Sarif => sarif::write(report, out),
+        Format::Github => github::write(report, out),
+        Format::Markdown => markdown::write(report, out),
+    }
+}
+
+/// The version in reports.
+const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,201 @@
+//! SARIF 2.1.0 for code scanning.
+//!
+//! What GitHub does with it decides the shape: one location a result, on one line; paths relative to the root of the
+//! repository; no passing and no suppressed results, which would show as alerts; no `automationDetails`, which would
+//! override the category of the upload; an `invocations` entry that says success, for findings are no failed run.
+
+use super::VERSION;
+use crate::audit::{Report, Reported};
+use crate::finding::{Finding, Level, Rule};
+use crate::rules::RULES;
+use crate::sanitize::{clip, json_text, sarif_message, uri, visible};
+use serde_json::json;
+use serde_sarif::sarif::{
+    ArtifactLocation, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag, Region,
+    ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, Tool, ToolComponent,
+};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Results that GitHub keeps of one run.
+const RESULTS: usize = 5_000;
+/// Characters of a message.
+const MESSAGE: usize = 1_000;
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+/// The id of the result that counts those beyond [`RESULTS`].
+const LEFT_OUT: &str = "findings-left-out";
+/// The base that paths are relative to.
+const ROOT: &str = "%SRCROOT%";
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let log = log(report).map_err(io::Error::other)?;
+    let text = serde_json::to_string(&log).map_err(io::Error::other)?;
+    out.write_all(json_text(&text).as_bytes())?;
+    out.write_all(b"\n")
+}
+
+fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
+    let findings = report.gravest_first();
+    let too_many = findings.len() > RESULTS;
+    let kept = if too_many { RESULTS - 1 } else { findings.len() };
+    let mut results: Vec<SarifResult> = findings[..kept].iter().map(|reported| result(report, reported)).collect();
+    let mut rules: Vec<ReportingDescriptor> = RULES.iter().map(|rule| descriptor(rule)).collect();
+    if let Some(first) = findings.get(kept) {
+        rules.push(left_out_descriptor());
+        results.push(left_out(report, first, findings.len() - kept));
+    }
+    let driver = ToolComponent::builder()
+        .name("toolreplay")
+        .semantic_version(VERSION)
+        .rules(rules)
+        .properties(properties([("coverage", json!(report.coverage.to_string()))]))
+        .build();
+    let invocation =
+        Invocation::builder().execution_successful(true).exit_code(i64::from(report.verdict.exit_code())).build();
+    let root = json!({ROOT: {"description": {"text": "The root of the repository."}}});
+    let run = Run::builder()
+        .tool(Tool::builder().driver(driver).build())
+        .results(results)
+        .invocations(vec![invocation])
+        .column_kind(json!("utf16CodeUnits"))
+        .original_uri_base_ids(serde_json::from_value::<BTreeMap<String, ArtifactLocation>>(root)?)
+        .build();
+    Ok(Sarif::builder().schema(SCHEMA).version(json!("2.1.0")).runs(vec![run]).build())
+}
+
+fn text(words: impl Into<String>) -> MultiformatMessageString {
+    MultiformatMessageString::builder().text(words).build()
+}
+
+fn properties<const N: usize>(entries: [(&str, serde_json::Value); N]) -> PropertyBag {
+    let additional: BTreeMap<String, serde_json::Value> =
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    PropertyBag::builder().additional_properties(additional).build()
+}
+
+fn descriptor(rule: &Rule) -> ReportingDescriptor {
+    let mut bag =
+        properties([("precision", json!(rule.precision)), ("problem.severity", json!(problem_severity(rule.level)))]);
+    let mut tags = vec!["agent-audit".to_owned()];
+    if let Some(severity) = rule.security_severity {
+        tags.push("security".to_owned());
+        bag.additional_properties.insert("security-severity".to_owned(), json!(severity));
+    }
+    bag.tags = Some(tags);
+    // the page without its title, which the reader shows by itself
+    let page = rule.page.split_once('\n').map_or(rule.page, |(_, rest)| rest).trim();
+    let help = MultiformatMessageString::builder().text(page).markdown(page).build();
+    ReportingDescriptor::builder()
+        .id(rule.id)
+        .name(pascal_case(rule.id))
+        .short_description(text(rule.summary))
+        .full_description(text(rule.summary))
+        .help(help)
+        .default_configuration(ReportingConfiguration::builder().level(json!(rule.level.name())).build())
+        .properties(bag)
+        .build()
+}
+
+fn left_out_descriptor() -> ReportingDescriptor {
+    let what = "More findings were made than code scanning keeps of one run; the gravest are shown.";
+    let help = "Read the report in another format for the rest, and lower their number: most often many findings have one cause.";
+    ReportingDescriptor::builder()
+        .id(LEFT_OUT)
+        .name(pascal_case(LEFT_OUT))
+        .short_description(text(what))
+        .full_description(text(what))
+        .help(text(help))
+        .default_configuration(ReportingConfiguration::builder().level(json!(Level::Warning.name())).build())
+        .properties(properties([("precision", json!("very-high")), ("problem.severity", json!("warning"))]))
+        .build()
+}
+
+fn problem_severity(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Note => "recommendation",
+    }
+}
+
+fn pascal_case(id: &str) -> String {
+    let capitalised = |word: &str| word[..1].to_uppercase() + &word[1..];
+    id.split('-').filter(|word| !word.is_empty()).map(capitalised).collect()
+}
+
+fn result_level(level: Level) -> ResultLevel {
+    match level {
+        Level::Error => ResultLevel::Error,
+        Level::Warning => ResultLevel::Warning,
+        Level::Note => ResultLevel::Note,
+    }
+}
+
+/// A whole line. Columns count UTF-16 code units, as `columnKind` says; where the length is unknown the region is the
+/// line without columns, which means the same.
+fn region(line: u64, width: u32) -> Region {
+    let mut region = Region::builder().start_line(line.max(1) as i64).end_line(line.max(1) as i64).build();
+    if width > 0 {
+        region.start_column = Some(1);
+        region.end_column = Some(i64::from(width) + 1);
+    }
+    region
+}
+
+fn physical_location(path: &str, line: u64, width: u32) -> PhysicalLocation {
+    // a file outside the repository has no path from its root
+    let artifact = match path.strip_prefix('/') {
+        Some(rest) => ArtifactLocation::builder().uri(format!("file:///{}", uri(rest))).build(),
+        None => ArtifactLocation::builder().uri(uri(path)).uri_base_id(ROOT).build(),
+    };
+    PhysicalLocation::builder().artifact_location(artifact).region(region(line, width)).build()
+}
+
+fn location(path: &str, finding: &Finding) -> Location {
+    Location::builder().physical_location(physical_location(path, finding.line, finding.width)).build()
+}
+
+fn result(report: &Report, reported: &Reported) -> SarifResult {
+    let finding = &reported.finding;
+    let path = &report.file(reported).from_root;
+    let place = RULES.iter().position(|rule| rule.id == finding.rule.id).unwrap_or(0);
+    let message = Message::builder().text(sarif_message(&clip(&finding.message(), MESSAGE))).build();
+    let fingerprints = BTreeMap::from([("toolreplay/v1".to_owned(), finding.fingerprint.to_string())]);
+    let bag = properties([
+        ("index", json!(finding.index)),
+        ("relatedIndex", json!(finding.related.map(|related| related.index))),
+        ("tool", json!(finding.tool.as_deref().map(visible))),
+    ]);
+    let mut result = SarifResult::builder()
+        .rule_id(finding.rule.id)
+        .rule_index(place as i64)
+        .level(result_level(finding.level))
+        .message(message)
+        .locations(vec![location(path, finding)])
+        .partial_fingerprints(fingerprints)
+        .properties(bag)
+        .build();
+    if let Some(related) = finding.related {
+        let words = format!("The earlier identical call, index {}.", related.index);
+        let earlier = Location::builder()
+            .id(1)
+            .physical_location(physical_location(path, related.line, 0))
+            .message(Message::builder().text(words).build())
+            .build();
+        result.related_locations = Some(vec![earlier]);
+    }
+    result
+}
+
+/// The result that says how many more there are, on the line of the first of them.
+fn left_out(report: &Report, first: &Reported, count: usize) -> SarifResult {
+    let words = format!("{count} more findings were left out; the ones shown are the gravest.");
+    SarifResult::builder()
+        .rule_id(LEFT_OUT)
+        .rule_index(RULES.len() as i64)
+        .level(result_level(first.finding.level))
+        .message(Message::builder().text(words).build())
+        .locations(vec![location(&report.file(first).from_root, &first.finding)])
+        .partial_fingerprints(BTreeMap::from([("toolreplay/v1".to_owned(), LEFT_OUT.to_owned())]))
+        .build()
+}

@@ -1,0 +1,138 @@
+//! Text for people. That of `replay`, `scope` and `verify` is fixed byte for byte (`docs/format.md`, section 4).
+//!
+//! Every line starts with words of our own: a name or path from outside must not be able to start one.
+
+use crate::audit::{Command, FileReport, Report, Reported};
+use crate::finding::Level;
+use crate::sanitize::visible;
+use crate::seal::Break;
+use std::fmt;
+use std::io::{self, Write};
+
+pub(super) fn write(report: &Report, color: bool, out: &mut dyn Write) -> io::Result<()> {
+    match report.command {
+        Command::Audit => audit(report, Palette { color }, out),
+        Command::Replay | Command::Scope | Command::Verify => blocks(report, out),
+    }
+}
+
+/// One block a file, headed by its path where there are several. Files that failed are not in the text: the error
+/// stands on standard error.
+fn blocks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let several = report.files.len() > 1;
+    let mut first = true;
+    for (place, file) in report.files.iter().enumerate().filter(|(_, file)| file.failure.is_none()) {
+        if several {
+            let gap = if first { "" } else { "\n" };
+            writeln!(out, "{gap}==> {} <==", visible(&file.path))?;
+            first = false;
+        }
+        match report.command {
+            Command::Verify => chain(file, out)?,
+            _ => findings(report, place, file, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn findings(report: &Report, place: usize, file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
+    let findings = report.findings_of(place);
+    writeln!(out, "calls: {}", file.calls)?;
+    if report.command == Command::Replay {
+        match file.divergence {
+            Some(index) => writeln!(out, "divergence: index {index}")?,
+            None => writeln!(out, "divergence: none")?,
+        }
+    }
+    writeln!(out, "findings: {}", findings.len())?;
+    for Reported { finding, .. } in findings {
+        let index = finding.index.unwrap_or(0);
+        writeln!(out, "index {index}: {}: {}", finding.rule.id, visible(&finding.message()))?;
+    }
+    Ok(())
+}
+
+fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
+    let Some(broken) = file.chain.as_ref().and_then(|chain| chain.broken.as_ref()) else {
+        return writeln!(out, "chain: intact");
+    };
+    writeln!(out, "chain: broken")?;
+    match broken.kind {
+        Break::Link | Break::Extends => writeln!(out, "first broken link: index {}", broken.index)?,
+        Break::Head => writeln!(out, "last link: index {}", broken.index)?,
+    }
+    writeln!(out, "expected: {}\nfound: {}", visible(&broken.expected), visible(&broken.found))
+}
+
+fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<()> {
+    // where nothing at all could be judged there is nothing to report but the errors, which stand on standard error
+    if !report.files.is_empty() && report.files.iter().all(|file| file.failure.is_some()) {
+        return Ok(());
+    }
+    for reported in &report.findings {
+        let Reported { finding, .. } = reported;
+        let head = format!("{}[{}]", finding.level, finding.rule.id);
+        writeln!(out, "{}: {}", palette.level(finding.level, &head), visible(&finding.message()))?;
+        let path = &report.file(reported).path;
+        let mut place = format!("  {} {}", palette.dim("-->"), visible(path));
+        if finding.line > 0 {
+            place.push_str(&format!(":{}", finding.line));
+        }
+        if let Some(index) = finding.index {
+            place.push_str(&format!(" (index {index}"));
+            if let Some(related) = finding.related {
+                place.push_str(&format!("; the earlier call is index {} on line {}", related.index, related.line));
+            }
+            place.push(')');
+        }
+        writeln!(out, "{place}\n")?;
+    }
+    let counts = report.counts();
+    let gravest = Level::ALL.into_iter().find(|level| report.count(*level) > 0);
+    let shown = gravest.map_or_else(|| palette.good(&counts), |level| palette.level(level, &counts));
+    write!(out, "audit: {shown}")?;
+    if report.suppressed > 0 {
+        write!(out, ", {} suppressed", report.suppressed)?;
+    }
+    if report.below_min_level > 0 {
+        write!(out, ", {} below the lowest level shown", report.below_min_level)?;
+    }
+    writeln!(out)?;
+    for remark in &report.remarks {
+        writeln!(out, "remark: {}", visible(remark))?;
+    }
+    writeln!(out, "coverage: {}", report.coverage)?;
+    if !report.findings.is_empty() {
+        writeln!(out, "{}", palette.dim("help: 'toolreplay explain RULE' says what a rule means and what to do"))?;
+    }
+    Ok(())
+}
+
+/// Colours, or none.
+#[derive(Clone, Copy)]
+struct Palette {
+    color: bool,
+}
+
+impl Palette {
+    fn paint(self, code: &str, text: impl fmt::Display) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    fn level(self, level: Level, text: &str) -> String {
+        let code = match level {
+            Level::Error => "1;31",
+            Level::Warning => "1;33",
+            Level::Note => "1;36",
+        };
+        self.paint(code, text)
+    }
+
+    fn good(self, text: &str) -> String {
+        self.paint("1;32", text)
+    }
+
+    fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+}

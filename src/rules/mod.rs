@@ -1,0 +1,51 @@
+//! The kinds of findings: one file a rule, and the table of them all.
+//!
+//! A rule says what it is (`Rule`: id, summary, page, message) and, where it judges calls, when it fires. What it may
+//! know of a call is an [`Occurrence`]; what came before is remembered once for all rules, in `history`.
+
+mod broken_link;
+mod history;
+mod malformed_transcript;
+mod non_determinism;
+mod permission_overreach;
+mod redundant_call;
+
+pub use broken_link::BROKEN_LINK;
+pub use history::{Earlier, History, Key, Occurrence, Print, Step};
+pub use malformed_transcript::MALFORMED_TRANSCRIPT;
+pub use non_determinism::NON_DETERMINISM;
+pub use permission_overreach::PERMISSION_OVERREACH;
+pub use redundant_call::REDUNDANT_CALL;
+
+use crate::finding::{Level, Place, Rule};
+
+/// Every rule, sorted by id.
+pub static RULES: [&Rule; 5] =
+    [&BROKEN_LINK, &MALFORMED_TRANSCRIPT, &NON_DETERMINISM, &PERMISSION_OVERREACH, &REDUNDANT_CALL];
+
+/// The rule with an id.
+#[must_use]
+pub fn rule(id: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+/// A rule that fired on a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Hit {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How grave this finding is.
+    pub level: Level,
+    /// The earlier call it refers to.
+    pub related: Option<Place>,
+}
+
+/// The rules that judge a call by what came before it, sorted by id.
+pub(crate) fn judge(occurrence: &Occurrence) -> impl Iterator<Item = Hit> {
+    [non_determinism::judge(occurrence), redundant_call::judge(occurrence)].into_iter().flatten()
+}
+
+/// The hit for a call to a tool outside the scope.
+pub(crate) fn overreach() -> Hit {
+    Hit { rule: &PERMISSION_OVERREACH, level: PERMISSION_OVERREACH.level, related: None }
+}

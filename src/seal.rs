@@ -1,0 +1,429 @@
+//! The hash chain over a transcript: making it, and proving later that nobody edited it.
+//!
+//! `docs/format.md`, section 3, is normative. A seal is no signature: it says that nothing was changed since a digest
+//! that somebody kept elsewhere, not who made it.
+
+use crate::json::{Canonical, Scratch};
+use crate::sanitize::{clip, visible};
+use crate::transcript::utf16_width;
+use crate::transcript::{self, Base, Block, Layout, ReadError, Record, Records, ScanError, Visit};
+use sha2::{Digest as _, Sha256};
+use std::convert::Infallible;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+
+/// The first link's `prev`.
+pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Length of a digest in hexadecimal digits.
+const HEX: usize = GENESIS.len();
+
+/// What was sealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// Links.
+    pub links: u64,
+    /// The last digest, [`GENESIS`] for an empty chain: who keeps it can tell later if the tail was cut off.
+    pub head: String,
+}
+
+/// Why a transcript was not sealed.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// It is no transcript.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The links could not be written.
+    #[error("cannot write the sealed transcript: {0}")]
+    Write(io::Error),
+}
+
+/// Seals a transcript: writes one link a line to `out`. On an error, what was written so far is half a chain, which
+/// would verify: the caller must throw it away.
+///
+/// # Errors
+/// A line that is no record, or a write that failed.
+pub fn seal(source: impl Read + Send, threads: usize, out: &mut (dyn Write + Send)) -> Result<Sealed, SealError> {
+    let mut prev = *GENESIS.as_bytes().first_chunk::<HEX>().unwrap_or(&[b'0'; HEX]);
+    let sink = |_: &Block, mut links: Links, _: Base| {
+        let mut start = 0;
+        for link in &links.ends {
+            let line = &mut links.text[start..link.end as usize];
+            prev = link.complete(line, &prev);
+            start = link.end as usize;
+        }
+        out.write_all(&links.text)
+    };
+    match transcript::scan(source, Layout::Transcript, threads, Links::visit, sink) {
+        Ok(total) => Ok(Sealed { links: total.records, head: String::from_utf8_lossy(&prev).into_owned() }),
+        Err(ScanError::Read(error)) => Err(error.into()),
+        Err(ScanError::Sink(error)) => Err(SealError::Write(error)),
+    }
+}
+
+/// The links of a block, complete but for `digest` and `prev`, whose places are filled with zeros.
+#[derive(Default)]
+struct Links {
+    text: Vec<u8>,
+    ends: Vec<LinkShape>,
+}
+
+/// Where the open places of a link are.
+struct LinkShape {
+    /// Behind `{"args":…`, where the digest field starts.
+    args_end: u32,
+    /// Where the digits of `prev` start.
+    prev: u32,
+    /// Behind the line's newline. All positions but this one count from the start of the line.
+    end: u32,
+}
+
+const DIGEST_FIELD: &[u8] = b",\"digest\":\"";
+const INDEX_FIELD: &[u8] = b",\"index\":";
+const PREV_FIELD: &[u8] = b",\"prev\":\"";
+
+impl Links {
+    fn visit(&mut self, visit: Visit<'_>) {
+        let start = self.text.len();
+        let text = &mut self.text;
+        let push = |text: &mut Vec<u8>, value: Canonical<'_>| value.feed(|bytes| text.extend_from_slice(bytes));
+        let [args, index, response, tool] =
+            [visit.fields.args, visit.fields.index, visit.fields.response, visit.fields.tool]
+                .map(|span| span.get(visit.text, visit.scratch));
+        text.extend_from_slice(b"{\"args\":");
+        push(text, args);
+        let args_end = (text.len() - start) as u32;
+        text.extend_from_slice(DIGEST_FIELD);
+        text.extend_from_slice(GENESIS.as_bytes());
+        text.push(b'"');
+        text.extend_from_slice(INDEX_FIELD);
+        push(text, index);
+        text.extend_from_slice(PREV_FIELD);
+        let prev = (text.len() - start) as u32;
+        text.extend_from_slice(GENESIS.as_bytes());
+        text.extend_from_slice(b"\",\"response\":");
+        push(text, response);
+        text.extend_from_slice(b",\"tool\":");
+        push(text, tool);
+        text.extend_from_slice(b"}\n");
+        self.ends.push(LinkShape { args_end, prev, end: self.text.len() as u32 });
+    }
+}
+
+impl LinkShape {
+    /// Fills in `prev` and the digest, which it returns.
+    fn complete(&self, line: &mut [u8], prev: &[u8; HEX]) -> [u8; HEX] {
+        let (args_end, prev_at) = (self.args_end as usize, self.prev as usize);
+        line[prev_at..prev_at + HEX].copy_from_slice(prev);
+        let digest_at = args_end + DIGEST_FIELD.len();
+        let index_at = digest_at + HEX + 1;
+        let mut hasher = Sha256::new();
+        hasher.update(&line[..args_end]);
+        hasher.update(&line[index_at..line.len() - 1]);
+        let digest = hex_digest(hasher);
+        line[digest_at..digest_at + HEX].copy_from_slice(&digest);
+        digest
+    }
+}
+
+fn hex_digest(hasher: Sha256) -> [u8; HEX] {
+    let mut digits = [0; HEX];
+    // cannot fail: the room is exactly what 32 bytes take
+    let _ = hex::encode_to_slice(hasher.finalize(), &mut digits);
+    digits
+}
+
+/// The digest of a link: SHA-256 of the canonical form of its five other fields. `prev` is a JSON string.
+fn link_digest(
+    args: Canonical<'_>,
+    index: &[u8],
+    prev: &[u8],
+    response: Canonical<'_>,
+    tool: Canonical<'_>,
+) -> [u8; HEX] {
+    let mut hasher = Sha256::new();
+    hasher.update(b"{\"args\":");
+    args.feed(|bytes| hasher.update(bytes));
+    hasher.update(INDEX_FIELD);
+    hasher.update(index);
+    hasher.update(b",\"prev\":");
+    hasher.update(prev);
+    hasher.update(b",\"response\":");
+    response.feed(|bytes| hasher.update(bytes));
+    hasher.update(b",\"tool\":");
+    tool.feed(|bytes| hasher.update(bytes));
+    hasher.update(b"}");
+    hex_digest(hasher)
+}
+
+/// What a chain does not hold up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Break {
+    /// A link does not follow from what stands before it.
+    Link,
+    /// A link is not that of the chain this one must extend.
+    Extends,
+    /// The last digest is not the expected one.
+    Head,
+}
+
+/// The first link that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenLink {
+    /// What it does not hold up to.
+    pub kind: Break,
+    /// The position of the link, from 0.
+    pub index: u64,
+    /// Its line, from 1. Where the chain ends before the link: that of the last link, 0 if there is none.
+    pub line: u64,
+    /// The length of its line in UTF-16 code units.
+    pub width: u32,
+    /// The digest that would hold.
+    pub expected: String,
+    /// The digest that stands there, made safe to print.
+    pub found: String,
+}
+
+/// A sealed transcript, read and recomputed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// Links.
+    pub links: u64,
+    /// The last stored digest, [`GENESIS`] for an empty chain, made safe to print.
+    pub head: String,
+    /// The line of the last link, 0 for an empty chain.
+    pub head_line: u64,
+    /// The first link that does not hold; `None`: the chain is intact.
+    pub broken: Option<BrokenLink>,
+}
+
+impl Chain {
+    /// Demands that the last digest is the given one, which shows whether the tail was cut off.
+    pub fn expect_head(&mut self, expected: &str) {
+        if self.broken.is_none() && self.head != expected {
+            self.broken = Some(BrokenLink {
+                kind: Break::Head,
+                index: self.links.saturating_sub(1),
+                line: self.head_line,
+                width: 0,
+                expected: expected.to_owned(),
+                found: self.head.clone(),
+            });
+        }
+    }
+}
+
+/// Reads a sealed transcript and recomputes every link.
+///
+/// # Errors
+/// A line that is no link, wherever it stands: a file that is malformed cannot be judged.
+pub fn verify(source: impl Read + Send, threads: usize) -> Result<Chain, ReadError> {
+    let mut verifier = Verifier::default();
+    let sink = |block: &Block, seen: SeenLinks, base: Base| {
+        verifier.accept(block, &seen, base);
+        Ok::<(), Infallible>(())
+    };
+    let visit = |seen: &mut SeenLinks, visit: Visit<'_>| seen.visit(&visit);
+    match transcript::scan(source, Layout::Sealed, threads, visit, sink) {
+        Ok(total) => Ok(verifier.chain(total)),
+        Err(ScanError::Read(error)) => Err(error),
+        Err(ScanError::Sink(never)) => match never {},
+    }
+}
+
+/// What a worker found out about the links of one block.
+#[derive(Debug, Default)]
+pub(crate) struct SeenLinks {
+    /// The first link: where it is, its index if it is a number, its `prev` as a JSON string.
+    first: Option<(At, Option<u64>, Vec<u8>)>,
+    /// The last stored digest, as a JSON string, and the line of its link in the block.
+    last_digest: Vec<u8>,
+    last_line: u32,
+    /// The first link that does not follow from the links before it in the block.
+    broken: Option<(At, Fault)>,
+}
+
+#[derive(Debug, Clone)]
+struct At {
+    ordinal: u32,
+    line: u32,
+    range: Range<u32>,
+}
+
+#[derive(Debug)]
+enum Fault {
+    /// `prev` is not the digest before: what it had to be.
+    Prev(Vec<u8>),
+    /// The index is not the next one, or the digest is not that of the link.
+    Content,
+}
+
+impl SeenLinks {
+    pub(crate) fn visit(&mut self, visit: &Visit<'_>) {
+        let at = || At { ordinal: visit.ordinal, line: visit.line, range: visit.range.clone() };
+        let [args, index, response, tool, prev, digest] = [
+            visit.fields.args,
+            visit.fields.index,
+            visit.fields.response,
+            visit.fields.tool,
+            visit.fields.prev,
+            visit.fields.digest,
+        ]
+        .map(|span| span.get(visit.text, visit.scratch));
+        // strings and integers always stand together
+        let [index_text, prev, digest] = [index, prev, digest].map(|value| value.as_slice().unwrap_or(b""));
+        if self.broken.is_none() {
+            let value = transcript::index_value(index);
+            let fault = match &self.first {
+                None => {
+                    self.first = Some((at(), value, prev.to_vec()));
+                    None
+                }
+                Some(_) if prev != self.last_digest => Some(Fault::Prev(self.last_digest.clone())),
+                Some((_, first, _)) => {
+                    let expected = first.map(|first| first + u64::from(visit.ordinal));
+                    (value != expected).then_some(Fault::Content)
+                }
+            };
+            let fault = fault.or_else(|| {
+                let recomputed = link_digest(args, index_text, prev, response, tool);
+                (Some(recomputed.as_slice()) != unquoted(digest)).then_some(Fault::Content)
+            });
+            self.broken = fault.map(|fault| (at(), fault));
+        }
+        self.last_digest.clear();
+        self.last_digest.extend_from_slice(digest);
+        self.last_line = visit.line;
+    }
+}
+
+fn unquoted(literal: &[u8]) -> Option<&[u8]> {
+    literal.strip_prefix(b"\"")?.strip_suffix(b"\"")
+}
+
+/// A stored digest as reports show it.
+fn shown(literal: &[u8]) -> String {
+    let text = String::from_utf8_lossy(unquoted(literal).unwrap_or(literal));
+    visible(&clip(&text, 2 * HEX)).into_owned()
+}
+
+/// Follows a chain block by block.
+#[derive(Debug, Default)]
+pub(crate) struct Verifier {
+    /// The last stored digest as a JSON string; empty before the first link.
+    head: Vec<u8>,
+    head_line: u64,
+    broken: Option<BrokenLink>,
+    scratch: Scratch,
+}
+
+impl Verifier {
+    /// Takes in the next block.
+    pub(crate) fn accept(&mut self, block: &Block, seen: &SeenLinks, base: Base) {
+        let Some((first, first_index, first_prev)) = &seen.first else { return };
+        if self.broken.is_none() {
+            let head = if self.head.is_empty() { format!("\"{GENESIS}\"").into_bytes() } else { self.head.clone() };
+            let fault = if *first_prev != head {
+                Some((first, Fault::Prev(head)))
+            } else if *first_index != Some(base.records) {
+                Some((first, Fault::Content))
+            } else {
+                None
+            };
+            self.broken = match (fault, &seen.broken) {
+                (Some((at, fault)), _) => self.broken_link(block, base, at, &fault),
+                (None, Some((at, fault))) => self.broken_link(block, base, at, fault),
+                (None, None) => None,
+            };
+        }
+        self.head.clear();
+        self.head.extend_from_slice(&seen.last_digest);
+        self.head_line = base.lines + u64::from(seen.last_line) + 1;
+    }
+
+    fn broken_link(&mut self, block: &Block, base: Base, at: &At, fault: &Fault) -> Option<BrokenLink> {
+        let index = base.records + u64::from(at.ordinal);
+        let line = base.lines + u64::from(at.line) + 1;
+        let record = block.record(&at.range, Layout::Sealed, line, &mut self.scratch)?;
+        let (expected, found) = match fault {
+            Fault::Prev(expected) => (shown(expected), shown(&record.prev().to_vec())),
+            Fault::Content => {
+                let stored = record.digest().to_vec();
+                (recomputed(&record, index, &stored), shown(&stored))
+            }
+        };
+        let width = utf16_width(record.text);
+        Some(BrokenLink { kind: Break::Link, index, line, width, expected, found })
+    }
+
+    /// The chain, when all blocks were taken in.
+    pub(crate) fn chain(self, total: Base) -> Chain {
+        let head = if self.head.is_empty() { GENESIS.to_owned() } else { shown(&self.head) };
+        Chain { links: total.records, head, head_line: self.head_line, broken: self.broken }
+    }
+}
+
+/// The digest a link would have to have at its position. Where only its index was changed, that digest is the stored
+/// one; what differs then is the digest of the link as it stands.
+fn recomputed(record: &Record<'_>, index: u64, stored: &[u8]) -> String {
+    let prev = record.prev().to_vec();
+    let digest = |index: &[u8]| link_digest(record.args(), index, &prev, record.response(), record.tool());
+    let mut expected = digest(index.to_string().as_bytes());
+    if Some(expected.as_slice()) == unquoted(stored) {
+        expected = digest(&record.index().to_vec());
+    }
+    String::from_utf8_lossy(&expected).into_owned()
+}
+
+/// Why two chains could not be compared: in which of them.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtendsError {
+    /// The old one.
+    #[error("{0}")]
+    Old(ReadError),
+    /// The new one.
+    #[error("{0}")]
+    New(ReadError),
+}
+
+/// The first link in which `new` is not `old` continued; `None` if `old` is a prefix of it, link for link.
+///
+/// # Errors
+/// A line of either that is no link.
+pub fn extends(old: impl Read, new: impl Read) -> Result<Option<BrokenLink>, ExtendsError> {
+    let mut old = Records::new(old, Layout::Sealed);
+    let mut new = Records::new(new, Layout::Sealed);
+    let kind = Break::Extends;
+    let (mut index, mut last_line) = (0, 0);
+    loop {
+        let Some(expected) = old.next_record().map_err(ExtendsError::Old)? else { break };
+        let Some(found) = new.next_record().map_err(ExtendsError::New)? else {
+            let expected = shown(&expected.digest().to_vec());
+            let found = "the end of the chain".to_owned();
+            return Ok(Some(BrokenLink { kind, index, line: last_line, width: 0, expected, found }));
+        };
+        let same = |field: fn(&Record<'_>) -> Vec<u8>| field(&expected) == field(&found);
+        let all_same = same(|link| link.digest().to_vec())
+            && same(|link| link.prev().to_vec())
+            && same(|link| link.index().to_vec())
+            && same(|link| link.tool().to_vec())
+            && same(|link| link.args().to_vec())
+            && same(|link| link.response().to_vec());
+        if !all_same {
+            let stored = found.digest().to_vec();
+            let mut demanded = expected.digest().to_vec();
+            if demanded == stored {
+                // the old chain itself was edited: show what its link would have to say
+                demanded = recomputed(&expected, index, &demanded).into_bytes();
+            }
+            let width = utf16_width(found.text);
+            let (expected, line) = (shown(&demanded), found.line);
+            return Ok(Some(BrokenLink { kind, index, line, width, expected, found: shown(&stored) }));
+        }
+        index += 1;
+        last_line = found.line;
+    }
+    // what the new chain adds must be links as well
+    while new.next_record().map_err(ExtendsError::New)?.is_some() {}
+    Ok(None)
+}
