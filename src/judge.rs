@@ -140,7 +140,8 @@ pub(crate) struct Bench<'r> {
     judgement: Judgement,
     content: blake3::Hasher,
     tools: HashMap<Box<[u8]>, Arc<str>>,
-    occurrences: HashMap<(&'static str, Print), u32>,
+    /// How often each rule fired on each call: one map a rule, calls by half their print.
+    occurrences: HashMap<&'static str, HashMap<u64, u32>>,
     scratch: crate::json::Scratch,
 }
 
@@ -202,7 +203,8 @@ impl<'r> Bench<'r> {
 
     fn finding(&mut self, record: &Record<'_>, place: Place, hit: Hit) -> Finding {
         let (args, tool) = (record.args(), record.tool());
-        let occurrence = self.occurrences.entry((hit.rule.id, self.ruleset.key.print(&[args, tool]))).or_insert(0);
+        let call = self.ruleset.key.print(&[args, tool]).number();
+        let occurrence = self.occurrences.entry(hit.rule.id).or_default().entry(call).or_insert(0);
         *occurrence += 1;
         let subject = [b"{\"args\":", args.to_vec().as_slice(), b",\"tool\":", tool.to_vec().as_slice(), b"}"].concat();
         let fingerprint = Fingerprint::new(hit.rule, &[&subject], *occurrence);

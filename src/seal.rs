@@ -45,14 +45,26 @@ pub enum SealError {
 /// A line that is no record, or a write that failed.
 pub fn seal(source: impl Read + Send, threads: usize, out: &mut (dyn Write + Send)) -> Result<Sealed, SealError> {
     let mut prev = *GENESIS.as_bytes().first_chunk::<HEX>().unwrap_or(&[b'0'; HEX]);
-    let sink = |_: &Block, mut links: Links, _: Base| {
-        let mut start = 0;
-        for link in &links.ends {
-            let line = &mut links.text[start..link.end as usize];
-            prev = link.complete(line, &prev);
-            start = link.end as usize;
+    let mut scratch = Scratch::default();
+    let sink = |block: &Block, mut links: Links, _: Base| {
+        let (mut start, mut written) = (0, 0);
+        for link in &links.shapes {
+            match link {
+                Shape::Short(link) => {
+                    prev = link.complete(&mut links.text[start..link.end as usize], &prev);
+                    start = link.end as usize;
+                }
+                Shape::Long(range) => {
+                    out.write_all(&links.text[written..start])?;
+                    written = start;
+                    if let Some(record) = block.record(range, Layout::Transcript, 0, &mut scratch) {
+                        prev = write_link(&record, &prev, out)?;
+                    }
+                }
+            }
         }
-        out.write_all(&links.text)
+        scratch.shrink();
+        out.write_all(&links.text[written..])
     };
     match transcript::scan(source, Layout::Transcript, threads, Links::visit, sink) {
         Ok(total) => Ok(Sealed { links: total.records, head: String::from_utf8_lossy(&prev).into_owned() }),
@@ -61,12 +73,57 @@ pub fn seal(source: impl Read + Send, threads: usize, out: &mut (dyn Write + Sen
     }
 }
 
+/// Reads a transcript and does nothing with it: whether [`seal`] would succeed.
+///
+/// # Errors
+/// A line that is no record.
+pub fn check(source: impl Read + Send, threads: usize) -> Result<(), ReadError> {
+    let scanned =
+        transcript::scan(source, Layout::Transcript, threads, |(): &mut (), _| (), |_, (), _| Ok::<(), Infallible>(()));
+    match scanned {
+        Ok(_) => Ok(()),
+        Err(ScanError::Read(error)) => Err(error),
+        Err(ScanError::Sink(never)) => match never {},
+    }
+}
+
+/// Writes a link that is too long to be copied once more, and returns its digest.
+fn write_link(record: &Record<'_>, prev: &[u8; HEX], out: &mut (dyn Write + Send)) -> io::Result<[u8; HEX]> {
+    let quoted = [b"\"", prev.as_slice(), b"\""].concat();
+    let index = record.index().to_vec();
+    let digest = link_digest(record.args(), &index, &quoted, record.response(), record.tool());
+    let mut written = Ok(());
+    let mut write = |bytes: &[u8]| {
+        if written.is_ok() {
+            written = out.write_all(bytes);
+        }
+    };
+    write(b"{\"args\":");
+    record.args().feed(&mut write);
+    write(&[DIGEST_FIELD, &digest, b"\"", INDEX_FIELD, &index, PREV_FIELD, prev, b"\",\"response\":"].concat());
+    record.response().feed(&mut write);
+    write(b",\"tool\":");
+    record.tool().feed(&mut write);
+    write(b"}\n");
+    written.map(|()| digest)
+}
+
 /// The links of a block, complete but for `digest` and `prev`, whose places are filled with zeros.
 #[derive(Default)]
 struct Links {
     text: Vec<u8>,
-    ends: Vec<LinkShape>,
+    shapes: Vec<Shape>,
 }
+
+enum Shape {
+    /// A link in `Links::text`.
+    Short(LinkShape),
+    /// A record longer than `LONG`: where its line stands in the block.
+    Long(Range<u32>),
+}
+
+/// Records longer than this, in bytes, are sealed without a copy of their links.
+const LONG: usize = 8 << 20;
 
 /// Where the open places of a link are.
 struct LinkShape {
@@ -78,12 +135,22 @@ struct LinkShape {
     end: u32,
 }
 
+/// Room for the links of a usual block, in bytes.
+const LINKS: usize = 5 << 18;
 const DIGEST_FIELD: &[u8] = b",\"digest\":\"";
 const INDEX_FIELD: &[u8] = b",\"index\":";
 const PREV_FIELD: &[u8] = b",\"prev\":\"";
 
 impl Links {
     fn visit(&mut self, visit: Visit<'_>) {
+        if visit.text.len() > LONG {
+            self.shapes.push(Shape::Long(visit.range));
+            return;
+        }
+        if self.text.capacity() == 0 {
+            // a block's links usually are a little longer than its lines; growing by doubling would take twice that
+            self.text.reserve_exact(LINKS);
+        }
         let start = self.text.len();
         let text = &mut self.text;
         let push = |text: &mut Vec<u8>, value: Canonical<'_>| value.feed(|bytes| text.extend_from_slice(bytes));
@@ -106,7 +173,7 @@ impl Links {
         text.extend_from_slice(b",\"tool\":");
         push(text, tool);
         text.extend_from_slice(b"}\n");
-        self.ends.push(LinkShape { args_end, prev, end: self.text.len() as u32 });
+        self.shapes.push(Shape::Short(LinkShape { args_end, prev, end: self.text.len() as u32 }));
     }
 }
 

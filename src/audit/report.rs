@@ -64,12 +64,12 @@ impl Settings {
 }
 
 /// A finding and the file it stands in.
-#[derive(Debug, Clone)]
-pub struct Reported {
-    /// The place of the file in [`Report::files`].
-    pub file: usize,
+#[derive(Debug, Clone, Copy)]
+pub struct Reported<'r> {
+    /// The file.
+    pub file: &'r FileReport,
     /// The finding.
-    pub finding: Finding,
+    pub finding: &'r Finding,
 }
 
 /// One file of a report.
@@ -92,6 +92,8 @@ pub struct FileReport {
     /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
     /// reported there and not twice.
     pub twin: Option<usize>,
+    /// The findings, by index, then kind.
+    pub findings: Vec<Finding>,
 }
 
 /// What a run looked at, and what it could not judge.
@@ -150,8 +152,6 @@ pub struct Report {
     pub command: Command,
     /// The files, in the order of the inputs.
     pub files: Vec<FileReport>,
-    /// The findings, by file, then index, then kind.
-    pub findings: Vec<Reported>,
     /// Findings that suppressions left out.
     pub suppressed: u64,
     /// Findings below the lowest level that is reported.
@@ -172,30 +172,27 @@ impl Report {
     pub fn new(command: Command, inputs: &[Input], outcomes: Vec<Outcome>, scope: bool, settings: &Settings) -> Report {
         let twins = twins(command, &outcomes);
         let mut suppressions = Suppressions::new(&settings.suppressions, settings.today);
-        let (mut files, mut findings) = (Vec::new(), Vec::new());
+        let mut files = Vec::new();
         let (mut suppressed, mut below_min_level) = (0, 0);
-        for (file, (input, mut outcome)) in inputs.iter().zip(outcomes).enumerate() {
-            let twin = twins[file];
+        for (input, (outcome, twin)) in inputs.iter().zip(outcomes.into_iter().zip(twins)) {
+            let mut findings = outcome.judgement.findings;
             if twin.is_some() {
                 let broken = outcome.chain.as_ref().and_then(|chain| chain.broken.as_ref());
-                outcome.judgement.findings = broken.map(broken_link).into_iter().collect();
+                findings = broken.map(broken_link).into_iter().collect();
             }
-            outcome.judgement.findings.extend(outcome.failure.as_ref().map(malformed));
+            findings.extend(outcome.failure.as_ref().map(malformed));
             let mut divergence = None;
-            for finding in outcome.judgement.findings {
-                if suppressions.suppresses(&input.from_root, &finding) {
+            findings.retain(|finding| {
+                if suppressions.suppresses(&input.from_root, finding) {
                     suppressed += 1;
-                } else {
-                    if finding.rule.id == NON_DETERMINISM.id {
-                        divergence = divergence.or(finding.index);
-                    }
-                    if finding.level < settings.min_level {
-                        below_min_level += 1;
-                    } else {
-                        findings.push(Reported { file, finding });
-                    }
+                    return false;
                 }
-            }
+                if finding.rule.id == NON_DETERMINISM.id {
+                    divergence = divergence.or(finding.index);
+                }
+                below_min_level += u64::from(finding.level < settings.min_level);
+                finding.level >= settings.min_level
+            });
             files.push(FileReport {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
@@ -205,6 +202,7 @@ impl Report {
                 chain: outcome.chain,
                 failure: outcome.failure,
                 twin,
+                findings,
             });
         }
         let coverage = Coverage::of(command, &files, scope);
@@ -212,14 +210,14 @@ impl Report {
             Verdict::Failed
         } else if coverage.calls == 0 && !settings.allow_empty {
             Verdict::Empty
-        } else if findings.iter().any(|reported| reported.finding.level >= settings.fail_on) {
+        } else if files.iter().flat_map(|file| &file.findings).any(|finding| finding.level >= settings.fail_on) {
             Verdict::Findings
         } else {
             Verdict::Clean
         };
         let remarks = suppressions.remarks();
         let fail_on = settings.fail_on;
-        Report { command, files, findings, suppressed, below_min_level, remarks, coverage, fail_on, verdict }
+        Report { command, files, suppressed, below_min_level, remarks, coverage, fail_on, verdict }
     }
 
     /// Notes files that were not looked at because their names are not those of transcripts.
@@ -230,30 +228,21 @@ impl Report {
         }
     }
 
+    /// The findings, by file, then index, then kind.
+    pub fn findings(&self) -> impl Iterator<Item = Reported<'_>> {
+        self.files.iter().flat_map(|file| file.findings.iter().map(move |finding| Reported { file, finding }))
+    }
+
     /// How many findings of a level there are.
     #[must_use]
     pub fn count(&self, level: Level) -> usize {
-        self.findings.iter().filter(|reported| reported.finding.level == level).count()
-    }
-
-    /// The file a finding stands in.
-    #[must_use]
-    pub fn file(&self, reported: &Reported) -> &FileReport {
-        &self.files[reported.file]
-    }
-
-    /// The findings of one file.
-    #[must_use]
-    pub fn findings_of(&self, file: usize) -> &[Reported] {
-        let start = self.findings.partition_point(|reported| reported.file < file);
-        let end = self.findings.partition_point(|reported| reported.file <= file);
-        &self.findings[start..end]
+        self.findings().filter(|reported| reported.finding.level == level).count()
     }
 
     /// The findings, the gravest first, else in order.
     #[must_use]
-    pub fn gravest_first(&self) -> Vec<&Reported> {
-        let mut findings: Vec<&Reported> = self.findings.iter().collect();
+    pub fn gravest_first(&self) -> Vec<Reported<'_>> {
+        let mut findings: Vec<Reported<'_>> = self.findings().collect();
         findings.sort_by_key(|reported| std::cmp::Reverse(reported.finding.level));
         findings
     }

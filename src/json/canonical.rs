@@ -191,6 +191,11 @@ impl Scratch {
         self.reorders.clear();
         self.pieces.clear();
         self.moves = 0;
+        self.shrink();
+    }
+
+    /// Gives back room that only very long texts need. Spans into the scratch space are no longer valid.
+    pub(crate) fn shrink(&mut self) {
         if self.out.capacity() > KEEP_AT_MOST || self.members.capacity() > KEEP_AT_MOST / 16 {
             *self = Scratch::default();
         }

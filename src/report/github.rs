@@ -17,11 +17,11 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let findings = report.gravest_first();
     for level in Level::ALL {
         let name = command(level);
-        let of_level: Vec<&Reported> =
+        let of_level: Vec<Reported<'_>> =
             findings.iter().copied().filter(|reported| reported.finding.level == level).collect();
         let shown = if of_level.len() > SHOWN + 1 { SHOWN } else { of_level.len() };
         for reported in &of_level[..shown] {
-            annotation(report, reported, name, out)?;
+            annotation(*reported, name, out)?;
         }
         if of_level.len() > shown {
             let rest = of_level.len() - shown;
@@ -43,9 +43,9 @@ fn command(level: Level) -> &'static str {
     }
 }
 
-fn annotation(report: &Report, reported: &Reported, name: &str, out: &mut dyn Write) -> io::Result<()> {
-    let finding = &reported.finding;
-    let file = command_property(&report.file(reported).from_root);
+fn annotation(reported: Reported<'_>, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let Reported { file, finding } = reported;
+    let file = command_property(&file.from_root);
     // a file as a whole is annotated on its first line
     let line = finding.line.max(1);
     let mut message = match finding.index {

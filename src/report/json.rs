@@ -193,7 +193,7 @@ impl From<&Report> for JsonReport {
                 not_judged: report.coverage.not_judged.clone(),
             },
             files: files(report),
-            findings: report.findings.iter().map(|reported| finding(report, reported)).collect(),
+            findings: report.findings().map(finding).collect(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -228,12 +228,12 @@ fn chain(chain: &Chain) -> JsonChain {
     }
 }
 
-fn finding(report: &Report, reported: &Reported) -> JsonFinding {
-    let finding = &reported.finding;
+fn finding(reported: Reported<'_>) -> JsonFinding {
+    let Reported { file, finding } = reported;
     JsonFinding {
         kind: finding.rule.id,
         level: finding.level,
-        path: report.file(reported).path.clone(),
+        path: file.path.clone(),
         line: (finding.line > 0).then_some(finding.line),
         index: finding.index,
         tool: finding.tool.as_deref().map(|tool| visible(tool).into_owned()),

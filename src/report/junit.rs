@@ -3,7 +3,7 @@
 //! The writer crate escapes attributes but not character data, and would stamp the time of the run: so all text goes
 //! into attributes, made visible before, and the timestamp is fixed.
 
-use crate::audit::{Command, FileReport, Report, Reported};
+use crate::audit::{Command, FileReport, Report};
 use crate::finding::Rule;
 use crate::rules::{BROKEN_LINK, MALFORMED_TRANSCRIPT, NON_DETERMINISM, PERMISSION_OVERREACH, REDUNDANT_CALL};
 use crate::sanitize::{clip, visible};
@@ -15,8 +15,8 @@ const TEXT: usize = 2_000;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut document = junit_report::Report::new();
-    for (place, file) in report.files.iter().enumerate() {
-        document.add_testsuite(suite(report, place, file));
+    for file in &report.files {
+        document.add_testsuite(suite(report, file));
     }
     let mut xml = Vec::new();
     document.write_xml(&mut xml).map_err(io::Error::other)?;
@@ -24,20 +24,19 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn suite(report: &Report, place: usize, file: &FileReport) -> TestSuite {
+fn suite(report: &Report, file: &FileReport) -> TestSuite {
     let path = clip(&visible(&file.path), TEXT).into_owned();
-    let findings = report.findings_of(place);
     let mut suite = TestSuite::new(&path);
     suite.set_timestamp(OffsetDateTime::UNIX_EPOCH);
     for rule in rules(report, file) {
-        if findings.iter().any(|reported| reported.finding.rule.id == rule.id) {
+        if file.findings.iter().any(|finding| finding.rule.id == rule.id) {
             continue;
         }
         let mut case = TestCase::success(&format!("{}: {path}", rule.id), Duration::ZERO);
         case.set_classname(rule.id);
         suite.add_testcase(case);
     }
-    for Reported { finding, .. } in findings {
+    for finding in &file.findings {
         let mut name = format!("{}: {path}", finding.rule.id);
         if finding.line > 0 {
             name.push_str(&format!(":{}", finding.line));

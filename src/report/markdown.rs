@@ -32,10 +32,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !left_out.is_empty() {
         writeln!(out, "\nLeft out:{left_out}")?;
     }
-    if !report.findings.is_empty() {
+    let findings = report.gravest_first();
+    if !findings.is_empty() {
         writeln!(out, "\n| level | kind | place | index | tool | message |\n| --- | --- | --- | ---: | --- | --- |")?;
-        let findings = report.gravest_first();
-        let rows = findings.iter().map(|reported| row(report, reported));
+        let rows = findings.iter().map(|reported| row(*reported));
         bounded(rows, TABLE, findings.len(), "findings", out)?;
     }
     let chains = report.files.iter().filter_map(|file| file.chain.as_ref().map(|chain| (file, chain)));
@@ -56,10 +56,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(report: &Report, reported: &Reported) -> String {
-    let finding = &reported.finding;
+fn row(reported: Reported<'_>) -> String {
+    let Reported { file, finding } = reported;
     let index = finding.index.map_or(String::new(), |index| index.to_string());
-    let mut place = cell(&report.file(reported).path);
+    let mut place = cell(&file.path);
     if finding.line > 0 {
         place.push_str(&format!("&#58;{}", finding.line));
     }

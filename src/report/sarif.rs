@@ -38,11 +38,11 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
     let findings = report.gravest_first();
     let too_many = findings.len() > RESULTS;
     let kept = if too_many { RESULTS - 1 } else { findings.len() };
-    let mut results: Vec<SarifResult> = findings[..kept].iter().map(|reported| result(report, reported)).collect();
+    let mut results: Vec<SarifResult> = findings[..kept].iter().map(|reported| result(*reported)).collect();
     let mut rules: Vec<ReportingDescriptor> = RULES.iter().map(|rule| descriptor(rule)).collect();
     if let Some(first) = findings.get(kept) {
         rules.push(left_out_descriptor());
-        results.push(left_out(report, first, findings.len() - kept));
+        results.push(left_out(*first, findings.len() - kept));
     }
     let driver = ToolComponent::builder()
         .name("toolreplay")
@@ -155,9 +155,9 @@ fn location(path: &str, finding: &Finding) -> Location {
     Location::builder().physical_location(physical_location(path, finding.line, finding.width)).build()
 }
 
-fn result(report: &Report, reported: &Reported) -> SarifResult {
-    let finding = &reported.finding;
-    let path = &report.file(reported).from_root;
+fn result(reported: Reported<'_>) -> SarifResult {
+    let Reported { file, finding } = reported;
+    let path = &file.from_root;
     let place = RULES.iter().position(|rule| rule.id == finding.rule.id).unwrap_or(0);
     let message = Message::builder().text(sarif_message(&clip(&finding.message(), MESSAGE))).build();
     let fingerprints = BTreeMap::from([("toolreplay/v1".to_owned(), finding.fingerprint.to_string())]);
@@ -188,14 +188,14 @@ fn result(report: &Report, reported: &Reported) -> SarifResult {
 }
 
 /// The result that says how many more there are, on the line of the first of them.
-fn left_out(report: &Report, first: &Reported, count: usize) -> SarifResult {
+fn left_out(first: Reported<'_>, count: usize) -> SarifResult {
     let words = format!("{count} more findings were left out; the ones shown are the gravest.");
     SarifResult::builder()
         .rule_id(LEFT_OUT)
         .rule_index(RULES.len() as i64)
         .level(result_level(first.finding.level))
         .message(Message::builder().text(words).build())
-        .locations(vec![location(&report.file(first).from_root, &first.finding)])
+        .locations(vec![location(&first.file.from_root, first.finding)])
         .partial_fingerprints(BTreeMap::from([("toolreplay/v1".to_owned(), LEFT_OUT.to_owned())]))
         .build()
 }

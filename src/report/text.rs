@@ -21,7 +21,7 @@ pub(super) fn write(report: &Report, color: bool, out: &mut dyn Write) -> io::Re
 fn blocks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let several = report.files.len() > 1;
     let mut first = true;
-    for (place, file) in report.files.iter().enumerate().filter(|(_, file)| file.failure.is_none()) {
+    for file in report.files.iter().filter(|file| file.failure.is_none()) {
         if several {
             let gap = if first { "" } else { "\n" };
             writeln!(out, "{gap}==> {} <==", visible(&file.path))?;
@@ -29,14 +29,13 @@ fn blocks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         }
         match report.command {
             Command::Verify => chain(file, out)?,
-            _ => findings(report, place, file, out)?,
+            _ => findings(report, file, out)?,
         }
     }
     Ok(())
 }
 
-fn findings(report: &Report, place: usize, file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
-    let findings = report.findings_of(place);
+fn findings(report: &Report, file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "calls: {}", file.calls)?;
     if report.command == Command::Replay {
         match file.divergence {
@@ -44,8 +43,8 @@ fn findings(report: &Report, place: usize, file: &FileReport, out: &mut dyn Writ
             None => writeln!(out, "divergence: none")?,
         }
     }
-    writeln!(out, "findings: {}", findings.len())?;
-    for Reported { finding, .. } in findings {
+    writeln!(out, "findings: {}", file.findings.len())?;
+    for finding in &file.findings {
         let index = finding.index.unwrap_or(0);
         writeln!(out, "index {index}: {}: {}", finding.rule.id, visible(&finding.message()))?;
     }
@@ -69,12 +68,10 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
     if !report.files.is_empty() && report.files.iter().all(|file| file.failure.is_some()) {
         return Ok(());
     }
-    for reported in &report.findings {
-        let Reported { finding, .. } = reported;
+    for Reported { file, finding } in report.findings() {
         let head = format!("{}[{}]", finding.level, finding.rule.id);
         writeln!(out, "{}: {}", palette.level(finding.level, &head), visible(&finding.message()))?;
-        let path = &report.file(reported).path;
-        let mut place = format!("  {} {}", palette.dim("-->"), visible(path));
+        let mut place = format!("  {} {}", palette.dim("-->"), visible(&file.path));
         if finding.line > 0 {
             place.push_str(&format!(":{}", finding.line));
         }
@@ -102,7 +99,7 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "remark: {}", visible(remark))?;
     }
     writeln!(out, "coverage: {}", report.coverage)?;
-    if !report.findings.is_empty() {
+    if report.findings().next().is_some() {
         writeln!(out, "{}", palette.dim("help: 'toolreplay explain RULE' says what a rule means and what to do"))?;
     }
     Ok(())

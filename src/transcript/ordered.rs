@@ -13,9 +13,6 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Results that may wait for an earlier block, beyond one a worker.
-const EARLY: u64 = 2;
-
 /// One record as a worker sees it: its block is known, what came before the block is not.
 #[derive(Debug)]
 pub struct Visit<'a> {
@@ -107,6 +104,7 @@ where
     let work = |scratch: &mut Scratch, block: &Block| {
         let mut result = T::default();
         let parsed = parse_block(block, layout, scratch, |record| visit(&mut result, record));
+        scratch.shrink();
         (result, parsed)
     };
     let blocks = Blocks::new(source);
@@ -297,7 +295,7 @@ where
     F: FnMut(&Block, T) -> Result<(), S>,
 {
     let mut queue = locked(&shared.queue);
-    while !queue.over && block.number > queue.next + threads as u64 + EARLY {
+    while !queue.over && block.number > queue.next + threads as u64 {
         queue = shared.moved_on.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
     queue.early.insert(block.number, (block, result));

@@ -92,8 +92,8 @@ pub(crate) fn print(text: &[u8]) -> Outcome {
 }
 
 /// Writes to standard output. A reader that has gone is no error.
-pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+pub(crate) fn to_stdout(write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout());
     let written = write(&mut out).and_then(|()| out.flush());
     // what is still buffered must not be written again when the buffer goes
     let (_, _) = out.into_parts();

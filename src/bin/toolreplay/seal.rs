@@ -5,10 +5,11 @@ use crate::exit::{self, Outcome};
 use crate::inputs::Place;
 use crate::output;
 use anyhow::Context as _;
-use std::io::{self, BufWriter, Seek as _, Write};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::path::Path;
 use toolreplay::audit::Input;
-use toolreplay::seal::{SealError, seal};
+use toolreplay::seal::{SealError, check, seal};
 
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
 const IN_MEMORY: usize = 4 << 20;
@@ -31,13 +32,45 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     Ok(exit::CLEAN)
 }
 
-/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid.
+/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
+/// twice, what can be read only once waits.
 fn to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
+    match input.path.as_deref().filter(|path| path.is_file()) {
+        Some(path) => file_to_stdout(path, input, common),
+        None => stream_to_stdout(input, common),
+    }
+}
+
+fn file_to_stdout(path: &Path, input: &Input, common: &Common) -> anyhow::Result<()> {
+    let mut file = File::open(path).with_context(|| format!("{}: cannot be opened", input.shown))?;
+    check(&mut file, common.threads())?;
+    let length = file.stream_position()?;
+    file.rewind()?;
+    // what was appended since is not part of what was checked
+    let checked = file.take(length);
+    let mut failure = None;
+    output::to_stdout(|out| match seal(checked, common.threads(), out) {
+        Ok(_) => Ok(()),
+        Err(SealError::Write(error)) => Err(error),
+        Err(SealError::Read(error)) => {
+            failure = Some(error);
+            // somebody changed what was checked: what is printed must not pass for a chain
+            out.write_all(b"the transcript was changed while it was sealed\n")
+        }
+    })?;
+    match failure {
+        Some(error) => Err(error).context("the transcript was changed while it was sealed"),
+        None => Ok(()),
+    }
+}
+
+fn stream_to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
     let mut sealed = BufWriter::with_capacity(256 << 10, tempfile::SpooledTempFile::new(IN_MEMORY));
     write(input, common, &mut sealed)?;
     let mut sealed =
         sealed.into_inner().map_err(io::IntoInnerError::into_error).context("cannot write a temporary file")?;
     sealed.rewind().context("cannot read a temporary file")?;
+    let mut sealed = BufReader::with_capacity(256 << 10, sealed);
     output::to_stdout(|out| io::copy(&mut sealed, out).map(drop))
 }
 
