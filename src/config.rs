@@ -72,7 +72,7 @@ impl Date {
     /// The day that is `days` days after 1970-01-01, by the Gregorian calendar.
     #[must_use]
     pub fn from_unix_days(days: u64) -> Date {
-        let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let (mut year, mut rest) = (1970, days);
         while rest >= 365 + u64::from(leap(year)) {
             rest -= 365 + u64::from(leap(year));

@@ -462,8 +462,7 @@ pub fn extends(old: impl Read, new: impl Read) -> Result<Option<BrokenLink>, Ext
     let mut new = Records::new(new, Layout::Sealed);
     let kind = Break::Extends;
     let (mut index, mut last_line) = (0, 0);
-    loop {
-        let Some(expected) = old.next_record().map_err(ExtendsError::Old)? else { break };
+    while let Some(expected) = old.next_record().map_err(ExtendsError::Old)? {
         let Some(found) = new.next_record().map_err(ExtendsError::New)? else {
             let expected = shown(&expected.digest().to_vec());
             let found = "the end of the chain".to_owned();

@@ -27,11 +27,11 @@ impl Place {
             return Input { path: None, shown: "<stdin>".to_owned(), from_root: "stdin".to_owned() };
         }
         let shown = path.to_string_lossy().into_owned();
-        Input { path: Some(path.to_owned()), from_root: self.from_root(path), shown }
+        Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown }
     }
 
     /// The path from the root of the repository, or an absolute one for what is not in it.
-    fn from_root(&self, path: &Path) -> String {
+    fn path_from_root(&self, path: &Path) -> String {
         let root = self.root.as_deref().unwrap_or(&self.folder);
         let resolved = path.canonicalize().unwrap_or_else(|_| normal(&self.folder.join(path)));
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
