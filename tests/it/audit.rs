@@ -239,6 +239,20 @@ fn annotations_name_files_from_the_root_of_the_repository() {
     assert_eq!(location["region"]["startLine"], 3);
 }
 
+/// One absolute address would make code scanning refuse the whole upload.
+#[test]
+fn files_outside_the_repository_have_a_relative_address() {
+    let project = Project::new(&[("x", "")]);
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().join("dirty.jsonl");
+    fs::write(&path, dirty()).unwrap();
+    let ran = project.run(&[path.to_str().unwrap(), "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let location = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
+    assert!(location["uri"].as_str().unwrap().starts_with("outside-the-repository/"), "{location}");
+    assert_eq!(location["uriBaseId"], "%SRCROOT%");
+}
+
 #[test]
 fn the_order_of_files_and_threads_changes_no_byte() {
     let mut files: Vec<(String, String)> = (0..40).map(|n| (format!("r/{n:02}.jsonl"), dirty())).collect();
