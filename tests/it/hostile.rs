@@ -101,7 +101,7 @@ fn sarif_is_read_back_and_holds_no_link() {
     let results = run.results.as_ref().unwrap();
     let rules = run.tool.driver.rules.as_ref().unwrap();
     assert!(results.len() > 20 && run.automation_details.is_none());
-    assert_eq!(run.invocations.as_ref().unwrap()[0].execution_successful, true);
+    assert!(run.invocations.as_ref().unwrap()[0].execution_successful);
     let transcript = std::fs::read_to_string(root().join(SAMPLE)).unwrap();
     let lines: Vec<&str> = transcript.lines().collect();
     let mut prints = std::collections::HashSet::new();

@@ -77,7 +77,7 @@ fn texts() {
             "{\"index\":0,\"\\u0069ndex\":0}".into(),
             "line 1: column 12: duplicate key 'index': two readers would see two different records",
         ),
-        (args("1}") + "x", "line 1: column 37: not JSON: expected ',' or '}' after a member, found '}'"),
+        (args("1}") + "x", "line 1: column 38: not JSON: expected the end of the text, found ','"),
         (fields_with("index", "0") + " x", "line 1: column 58: not JSON: expected the end of the text, found 'x'"),
         (
             "\u{feff}{}".into(),
