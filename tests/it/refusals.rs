@@ -78,7 +78,7 @@ fn texts() {
             "line 1: column 12: duplicate key 'index': two readers would see two different records",
         ),
         (args("1}") + "x", "line 1: column 38: not JSON: expected the end of the text, found ','"),
-        (fields_with("index", "0") + " x", "line 1: column 58: not JSON: expected the end of the text, found 'x'"),
+        (fields_with("index", "0") + " x", "line 1: column 48: not JSON: expected the end of the text, found 'x'"),
         (
             "\u{feff}{}".into(),
             "line 1: column 1: the file starts with a byte order mark (UTF-8); save it as UTF-8 without one",
