@@ -177,11 +177,11 @@ impl Suppression {
             return Some("a suppression needs a reason".to_owned());
         }
         if let Some(Err(error)) = self.path.as_deref().map(glob::Pattern::new) {
-            return Some(format!("the path glob is none: {error}"));
+            return Some(format!("'path' is no valid glob: {error}"));
         }
         match self.rule.as_deref() {
             Some(id) if rules::rule(id).is_none() => Some(format!("no rule is called '{id}'; there are {}", known())),
-            Some(id) if id == rules::MALFORMED_TRANSCRIPT.id => {
+            Some(id) if rules::rule(id).is_some_and(|rule| !rule.suppressible) => {
                 Some(format!("'{id}' cannot be suppressed: take the file out of the paths instead"))
             }
             _ => None,

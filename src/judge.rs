@@ -3,9 +3,8 @@
 //! Workers print calls and responses; the sink, in file order, remembers and judges. Of a record on which a rule fires
 //! the line is read once more, so that all others cost no more than their prints.
 
-use crate::finding::{Finding, Fingerprint, Place};
+use crate::finding::{Finding, Fingerprint, Place, ToolName};
 use crate::rules::{self, History, Hit, Key, Print, Step};
-use crate::sanitize::clip;
 use crate::scope::Scope;
 use crate::tools::ToolSet;
 use crate::transcript::utf16_width;
@@ -16,9 +15,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Characters of a tool's name that findings keep.
-const TOOL_NAME: usize = 200;
-/// Distinct tool names that are kept once for all findings.
+/// Distinct tool names that are kept once for all findings, and the bytes of the longest of them.
 const INTERNED: usize = 4096;
 
 /// What a transcript is judged by.
@@ -139,7 +136,7 @@ pub(crate) struct Bench<'r> {
     history: History,
     judgement: Judgement,
     content: blake3::Hasher,
-    tools: HashMap<Box<[u8]>, Arc<str>>,
+    tools: HashMap<Box<[u8]>, Arc<ToolName>>,
     /// How often each rule fired on each call: one map a rule, calls by half their print.
     occurrences: HashMap<&'static str, HashMap<u64, u32>>,
     scratch: crate::json::Scratch,
@@ -223,14 +220,14 @@ impl<'r> Bench<'r> {
         }
     }
 
-    fn tool_name(&mut self, record: &Record<'_>) -> Arc<str> {
+    fn tool_name(&mut self, record: &Record<'_>) -> Arc<ToolName> {
         let tool = record.tool();
         let literal = tool.as_slice().unwrap_or(b"");
         if let Some(name) = self.tools.get(literal) {
             return Arc::clone(name);
         }
-        let name: Arc<str> = clip(&record.tool_name(), TOOL_NAME).into();
-        if self.tools.len() < INTERNED {
+        let name = Arc::new(ToolName::new(literal));
+        if self.tools.len() < INTERNED && literal.len() < INTERNED {
             self.tools.insert(literal.into(), Arc::clone(&name));
         }
         name

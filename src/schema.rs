@@ -49,7 +49,7 @@ struct SealedRecord {
 pub fn text(name: &str) -> Option<String> {
     let schema: Schema = match name {
         "config" => schema_for!(Config),
-        "report" => schema_for!(JsonReport),
+        "report" => schema_for!(JsonReport<'_>),
         "scope" => schema_for!(ScopeFile),
         "sealed" => schema_for!(SealedRecord),
         "transcript" => schema_for!(TranscriptRecord),

@@ -181,20 +181,14 @@ impl Report {
                 findings = broken.map(broken_link).into_iter().collect();
             }
             findings.extend(outcome.failure.as_ref().map(malformed));
-            let mut divergence = None;
-            findings.retain(|finding| {
-                if suppressions.suppresses(&input.from_root, finding) {
-                    suppressed += 1;
-                    return false;
-                }
-                if finding.rule.id == NON_DETERMINISM.id {
-                    divergence = divergence.or(finding.index);
-                }
-                // what is not shown counts all the same
-                fails |= finding.level >= settings.fail_on;
-                below_min_level += u64::from(finding.level < settings.min_level);
-                finding.level >= settings.min_level
-            });
+            suppressed += suppressions.apply(&input.from_root, &mut findings);
+            // what is not shown counts all the same
+            fails |= findings.iter().any(|finding| finding.level >= settings.fail_on);
+            let divergence = findings.iter().find(|finding| finding.rule.id == NON_DETERMINISM.id);
+            let divergence = divergence.and_then(|finding| finding.index);
+            let before = findings.len();
+            findings.retain(|finding| finding.level >= settings.min_level);
+            below_min_level += (before - findings.len()) as u64;
             files.push(FileReport {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
@@ -325,6 +319,21 @@ impl std::fmt::Display for Coverage {
             (plural(self.files, "file"), plural(self.calls, "call"), plural(self.pairs, "pair"));
         write!(f, "{files}, {calls}, {pairs} compared")?;
         if self.not_judged.is_empty() { Ok(()) } else { write!(f, "; not judged: {}", self.not_judged.join("; ")) }
+    }
+}
+
+impl Report {
+    /// What is not shown, in words to go on with behind the counts; empty if there is nothing.
+    #[must_use]
+    pub fn left_out(&self) -> String {
+        let mut words = String::new();
+        if self.suppressed > 0 {
+            words.push_str(&format!(", {} suppressed", self.suppressed));
+        }
+        if self.below_min_level > 0 {
+            words.push_str(&format!(", {} below the lowest level shown", self.below_min_level));
+        }
+        words
     }
 }
 

@@ -243,7 +243,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 
 /// Which of the two a file is, by the fields of its first record, and the file from its start.
 fn told_apart(input: &Input) -> Result<(Layout, Source), Failure> {
-    let broken = |source| Failure::from(ReadError::Io { line: 0, source });
+    let broken = |error| Failure::from(ReadError::Io { line: 0, error });
     let Some(path) = &input.path else {
         let mut stdin = io::stdin();
         let start = first_record(&mut stdin).map_err(broken)?;

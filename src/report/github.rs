@@ -28,7 +28,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "::{name} title=toolreplay::{rest} more findings of level {level} are in the full report")?;
         }
     }
-    writeln!(out, "toolreplay {}: {}", report.command.name(), report.counts())?;
+    writeln!(out, "toolreplay {}: {}{}", report.command.name(), report.counts(), report.left_out())?;
     for remark in &report.remarks {
         writeln!(out, "remark: {}", command_data(remark))?;
     }

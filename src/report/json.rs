@@ -4,9 +4,10 @@
 use super::VERSION;
 use crate::audit::{Report, Reported};
 use crate::finding::Level;
-use crate::sanitize::{json_text, visible};
+use crate::sanitize::{json_fragment, visible};
 use crate::seal::Chain;
 use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// The version of the shape. It changes when a field changes its meaning or goes.
@@ -15,7 +16,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// A report as JSON.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(title = "toolreplay report", deny_unknown_fields)]
-pub struct JsonReport {
+pub struct JsonReport<'r> {
     /// The version of this shape: 1.
     schema_version: u32,
     /// What made the report.
@@ -35,7 +36,8 @@ pub struct JsonReport {
     /// The files, in the order of the inputs.
     files: Vec<JsonFile>,
     /// The findings, by file, then index, then kind.
-    findings: Vec<JsonFinding>,
+    #[schemars(with = "Vec<JsonFinding>")]
+    findings: Findings<'r>,
     /// What must be said besides, such as suppressions that matched nothing.
     remarks: Vec<String>,
 }
@@ -165,13 +167,56 @@ struct JsonPlace {
 }
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(&JsonReport::from(report)).map_err(io::Error::other)?;
-    out.write_all(json_text(&text).as_bytes())?;
+    let formatter = Inert(PrettyFormatter::new());
+    JsonReport::from(report)
+        .serialize(&mut Serializer::with_formatter(&mut *out, formatter))
+        .map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
-impl From<&Report> for JsonReport {
-    fn from(report: &Report) -> JsonReport {
+/// A formatter whose strings hold no hidden character and no command of a CI runner.
+pub(super) struct Inert<F>(pub(super) F);
+
+/// Hands what is not a string on to the inner formatter.
+macro_rules! hand_on {
+    ($($method:ident($($argument:ident: $kind:ty),*)),* $(,)?) => {
+        $(fn $method<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
+            self.0.$method(writer $(, $argument)*)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for Inert<F> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        writer.write_all(json_fragment(fragment).as_bytes())
+    }
+
+    hand_on!(
+        begin_array(),
+        end_array(),
+        begin_array_value(first: bool),
+        end_array_value(),
+        begin_object(),
+        end_object(),
+        begin_object_key(first: bool),
+        end_object_key(),
+        begin_object_value(),
+        end_object_value(),
+    );
+}
+
+/// The findings of a report, made one by one as they are written.
+#[derive(Debug)]
+struct Findings<'r>(&'r Report);
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.findings().map(finding))
+    }
+}
+
+impl<'r> From<&'r Report> for JsonReport<'r> {
+    fn from(report: &'r Report) -> JsonReport<'r> {
         JsonReport {
             schema_version: SCHEMA_VERSION,
             tool: JsonTool { name: "toolreplay", version: VERSION },
@@ -193,7 +238,7 @@ impl From<&Report> for JsonReport {
                 not_judged: report.coverage.not_judged.clone(),
             },
             files: files(report),
-            findings: report.findings().map(finding).collect(),
+            findings: Findings(report),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -236,7 +281,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
         path: file.path.clone(),
         line: (finding.line > 0).then_some(finding.line),
         index: finding.index,
-        tool: finding.tool.as_deref().map(|tool| visible(tool).into_owned()),
+        tool: finding.tool.as_deref().map(|tool| visible(&tool.shown).into_owned()),
         message: visible(&finding.message()).into_owned(),
         related: finding.related.map(|place| JsonPlace { index: place.index, line: place.line }),
         fingerprint: finding.fingerprint.to_string(),

@@ -58,6 +58,7 @@ fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "chain: broken")?;
     match broken.kind {
         Break::Link | Break::Extends => writeln!(out, "first broken link: index {}", broken.index)?,
+        Break::Head if broken.line == 0 => writeln!(out, "last link: none")?,
         Break::Head => writeln!(out, "last link: index {}", broken.index)?,
     }
     writeln!(out, "expected: {}\nfound: {}", visible(&broken.expected), visible(&broken.found))
@@ -87,14 +88,7 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
     let counts = report.counts();
     let gravest = Level::ALL.into_iter().find(|level| report.count(*level) > 0);
     let shown = gravest.map_or_else(|| palette.good(&counts), |level| palette.level(level, &counts));
-    write!(out, "audit: {shown}")?;
-    if report.suppressed > 0 {
-        write!(out, ", {} suppressed", report.suppressed)?;
-    }
-    if report.below_min_level > 0 {
-        write!(out, ", {} below the lowest level shown", report.below_min_level)?;
-    }
-    writeln!(out)?;
+    writeln!(out, "audit: {shown}{}", report.left_out())?;
     for remark in &report.remarks {
         writeln!(out, "remark: {}", visible(remark))?;
     }

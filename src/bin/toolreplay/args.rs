@@ -134,12 +134,14 @@ pub(crate) struct ReplayArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "toolreplay scope [OPTIONS] <TRANSCRIPT>... <SCOPE>")]
 pub(crate) struct ScopeArgs {
-    /// Transcripts ('-' is standard input) and, last, the scope file:
-    /// {"agent": "docs-reader", "allowed_tools": ["read_file", "list_dir"]}
-    #[arg(value_name = "TRANSCRIPT> <SCOPE", required = true, num_args = 2..)]
+    /// Transcripts; '-' is standard input
+    #[arg(value_name = "TRANSCRIPT", required = true)]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Scope file: {"agent": "docs-reader", "allowed_tools": ["read_file", "list_dir"]}
+    #[arg(value_name = "SCOPE", required = true)]
+    pub(crate) scope: PathBuf,
 
     #[command(flatten)]
     pub(crate) reports: Reports,

@@ -21,7 +21,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         bail!("nothing to audit is named; give files, folders or globs, or set 'paths' in {FILE_NAME}");
     }
     let targets = output::targets(&args.reports)?;
-    let found = inputs::find(&place, &args.paths)?;
+    let found = inputs::find(&place, &args.paths, args.allow_empty)?;
+    let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
+    output::spare(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     let scope = args.scope.as_deref().map(scope::read).transpose()?;
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -50,6 +52,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
 /// A configuration, and the folder its paths are relative to.
 struct Loaded {
     config: Config,
+    /// The file, if there is one.
+    path: Option<PathBuf>,
     folder: PathBuf,
 }
 
@@ -61,24 +65,30 @@ impl Loaded {
             None => {
                 let root = place.root.as_deref().unwrap_or(&place.folder);
                 let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(root));
-                folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file())
+                // whatever has the name is meant to be it: what cannot be read must not be passed over
+                folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.symlink_metadata().is_ok())
             }
         };
         let Some(path) = path else {
-            return Ok(Loaded { config: Config::default(), folder: PathBuf::new() });
+            return Ok(Loaded { config: Config::default(), path: None, folder: PathBuf::new() });
         };
         let shown = path.display().to_string();
+        let regular = path.metadata().with_context(|| format!("cannot read {shown}"))?.is_file();
+        if !regular {
+            bail!("cannot read {shown}: it is no regular file");
+        }
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
         let config = Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         // a path below the working directory is shown without it
         let folder = folder.strip_prefix(&place.folder).map(Path::to_owned).unwrap_or(folder);
-        Ok(Loaded { config, folder })
+        Ok(Loaded { config, path: Some(path), folder })
     }
 
     /// Takes from the configuration what the command line leaves open.
     fn fill(&self, args: &mut AuditArgs) -> anyhow::Result<()> {
-        let Loaded { config, folder } = self;
+        let Loaded { config, path, folder } = self;
+        let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
         let beside = |path: &String| folder.join(path);
         if args.paths.is_empty() {
             args.paths = config.paths.iter().map(beside).collect();
@@ -91,8 +101,7 @@ impl Loaded {
         let reports = &mut args.reports;
         if reports.reports.is_empty() && reports.format.is_none() && reports.output.is_none() {
             for report in &config.reports {
-                let mut target =
-                    ReportTarget::parse(report).map_err(|error| anyhow!("{FILE_NAME}: reports: {error}"))?;
+                let mut target = ReportTarget::parse(report).map_err(|error| anyhow!("{shown}: reports: {error}"))?;
                 target.path = target.path.map(|path| folder.join(path));
                 reports.reports.push(target);
             }

@@ -19,7 +19,10 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::code(output::usage(&error)),
+    };
     let common = cli.common;
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(args, &common),

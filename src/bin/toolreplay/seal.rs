@@ -4,12 +4,13 @@ use crate::args::{Common, SealArgs};
 use crate::exit::{self, Outcome};
 use crate::inputs::Place;
 use crate::output;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::path::Path;
 use toolreplay::audit::Input;
 use toolreplay::seal::{SealError, check, seal};
+use toolreplay::transcript::ReadError;
 
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
 const IN_MEMORY: usize = 4 << 20;
@@ -18,6 +19,7 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => {
+            output::spare_paths([path], [args.file.as_path()])?;
             let mut failure = None;
             let written = output::to_file(path, |out| {
                 write(&input, common, out).map_err(|error| {
@@ -43,7 +45,7 @@ fn to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
 
 fn file_to_stdout(path: &Path, input: &Input, common: &Common) -> anyhow::Result<()> {
     let mut file = File::open(path).with_context(|| format!("{}: cannot be opened", input.shown))?;
-    check(&mut file, common.threads())?;
+    check(&mut file, common.threads()).map_err(|error| refused(&input.shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked
@@ -74,12 +76,20 @@ fn stream_to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
     output::to_stdout(|out| io::copy(&mut sealed, out).map(drop))
 }
 
+/// A malformed line is known by its place; a read that failed, by the file.
+fn refused(shown: &str, error: ReadError) -> anyhow::Error {
+    match error {
+        ReadError::Io { error, .. } => anyhow!("{shown}: cannot be read: {error}"),
+        malformed => malformed.into(),
+    }
+}
+
 fn write(input: &Input, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     let shown = &input.shown;
     let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
     match seal(source, common.threads(), out) {
         Ok(_) => Ok(()),
-        Err(SealError::Read(error)) => Err(error.into()),
+        Err(SealError::Read(error)) => Err(refused(shown, error)),
         Err(SealError::Write(error)) => Err(error).context("cannot write the sealed transcript"),
     }
 }
