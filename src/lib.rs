@@ -20,6 +20,8 @@ pub mod judge;
 
 pub mod seal;
 
+pub mod twin;
+
 pub mod config;
 
 pub mod audit;

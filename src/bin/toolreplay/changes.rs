@@ -1,0 +1,184 @@
+//! What the base revision says of what is audited: seals that went or were rewritten, policies that were changed, lines
+//! that are new.
+
+use crate::base::{self, Base, Entry};
+use crate::inputs::{self, Place};
+use anyhow::Context as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use toolreplay::audit::{
+    Change, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart,
+};
+use toolreplay::finding::Finding;
+use toolreplay::transcript::Layout;
+
+/// Holds the sealed transcripts that the base revision has among `paths` against what became of them.
+pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf]) -> anyhow::Result<Vec<Change>> {
+    let audited = |file: &Path| inputs::would_find(place, paths, file);
+    let mut changes = Vec::new();
+    // where a deleted seal may have gone without git taking it for a move, as when it grew much
+    let mut added: Vec<&PathBuf> = Vec::new();
+    for entry in &base.entries {
+        if let Entry::Added(path) = entry
+            && audited(path)
+            && is_sealed_file(&place.from_here(path))
+        {
+            added.push(path);
+        }
+    }
+    for entry in &base.entries {
+        let (from, to) = match entry {
+            Entry::Added(_) => continue,
+            Entry::Changed(path) => (path, Some(path)),
+            // the index does not know it, but there it is
+            Entry::Deleted(path) => (path, place.from_here(path).is_file().then_some(path)),
+            Entry::Renamed { from, to } => (from, Some(to)),
+        };
+        if !audited(from) || !is_sealed_in(base, from)? {
+            continue;
+        }
+        let finding = match to {
+            Some(to) if audited(to) => kept(base, place, from, to)?,
+            Some(to) => deleted(base, from, Some(to))?,
+            None if went_on(base, place, from, &added)? => None,
+            None => deleted(base, from, None)?,
+        };
+        let at = to.filter(|to| audited(to)).unwrap_or(from);
+        changes.extend(finding.map(|finding| change(place, at, finding)));
+    }
+    Ok(changes)
+}
+
+/// A policy as the run is judged by it, and what is to be said about its change.
+pub(crate) struct Judged {
+    /// Its text; `None`: the base revision has no say, so it is read from disk.
+    pub(crate) text: Option<Vec<u8>>,
+    pub(crate) change: Option<Change>,
+}
+
+/// The scope file or a configuration as the base revision has it.
+pub(crate) fn policy(base: &Base, place: &Place, path: &Path, policy: Policy) -> anyhow::Result<Judged> {
+    let Some(inside) = place.inside(path) else { return Ok(Judged { text: None, change: None }) };
+    let text = base.read(&inside)?;
+    Ok(Judged { change: policy_change(place, &inside, policy, text.as_deref(), true)?, text })
+}
+
+/// The change of a policy whose text in the base revision is known. `heeded`: whether the run is judged by one that the
+/// base revision lacks.
+fn policy_change(
+    place: &Place,
+    inside: &Path,
+    policy: Policy,
+    base: Option<&[u8]>,
+    heeded: bool,
+) -> anyhow::Result<Option<Change>> {
+    let here = place.from_here(inside);
+    let head = match fs::read(&here) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", here.display())),
+    };
+    let finding = policy_changed(policy, base, head.as_deref(), heeded);
+    Ok(finding.map(|finding| change(place, inside, finding)))
+}
+
+/// The configuration among `candidates`, the nearest first, that a run is judged by: the nearest that the base revision
+/// has, else the nearest there is.
+pub(crate) fn nearest_config(
+    base: &Base,
+    place: &Place,
+    candidates: &[PathBuf],
+) -> anyhow::Result<(Option<PathBuf>, Option<Vec<u8>>, Vec<Change>)> {
+    let mut new: Vec<PathBuf> = Vec::new();
+    for path in candidates {
+        let Some(inside) = place.inside(path) else { continue };
+        if let Some(text) = base.read(&inside)? {
+            let mut changes = Vec::new();
+            for nearer in &new {
+                changes.extend(policy_change(place, nearer, Policy::Config, None, false)?);
+            }
+            changes.extend(policy_change(place, &inside, Policy::Config, Some(&text), true)?);
+            return Ok((Some(path.clone()), Some(text), changes));
+        }
+        if path.is_file() {
+            new.push(inside);
+        }
+    }
+    let Some(inside) = new.first() else { return Ok((None, None, Vec::new())) };
+    let change = policy_change(place, inside, Policy::Config, None, true)?;
+    Ok((Some(place.from_here(inside)), None, change.into_iter().collect()))
+}
+
+/// Notes in a report which of its files and lines a review shows.
+pub(crate) fn review(report: &mut Report, place: &Place, base: Option<&Base>) -> anyhow::Result<()> {
+    let seen = |file: &toolreplay::audit::FileReport| {
+        !file.findings.is_empty() && file.review.visibility == Visibility::Shown
+    };
+    let paths: Vec<PathBuf> = report.files.iter().filter(|file| seen(file)).map(|file| file.from_root.clone().into()).collect();
+    let tracked = base::tracked(place, &paths);
+    let mut failure = None;
+    report.review(|file| {
+        let mut review = file.review.clone();
+        if !seen(file) {
+            return review;
+        }
+        let path = Path::new(&file.from_root);
+        if tracked.as_ref().is_some_and(|tracked| !tracked.contains(path)) {
+            review.visibility = Visibility::Outside;
+        } else if let Some(base) = base {
+            match base.changed_lines(path) {
+                Ok(lines) => review.changed = lines,
+                Err(error) => failure = Some(error),
+            }
+        }
+        review
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+fn change(place: &Place, inside: &Path, finding: Finding) -> Change {
+    let here = place.from_here(inside);
+    let input = place.input(&here);
+    Change { exists: here.is_file(), shown: input.shown, from_root: input.from_root, finding }
+}
+
+fn is_sealed_file(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| told_apart(file).is_ok_and(|(layout, _)| layout == Layout::Sealed))
+}
+
+fn is_sealed_in(base: &Base, path: &Path) -> anyhow::Result<bool> {
+    let Some(blob) = base.open_file(path)? else { return Ok(false) };
+    let (layout, _) = told_apart(blob).with_context(|| format!("cannot read {} of '{}'", path.display(), base.name))?;
+    Ok(layout == Layout::Sealed)
+}
+
+/// Whether what the base revision has at `from` goes on at `to`.
+fn kept(base: &Base, place: &Place, from: &Path, to: &Path) -> anyhow::Result<Option<Finding>> {
+    let Some(old) = base.open_file(from)? else { return Ok(None) };
+    let here = place.from_here(to);
+    let new = File::open(&here).with_context(|| format!("cannot open {}", here.display()))?;
+    seal_kept(old, new).map_err(|error| of_base(base, from, &error))
+}
+
+fn deleted(base: &Base, from: &Path, to: Option<&Path>) -> anyhow::Result<Option<Finding>> {
+    let Some(old) = base.open_file(from)? else { return Ok(None) };
+    let to = to.map(|to| to.to_string_lossy().into_owned());
+    seal_deleted(old, to.as_deref()).map(Some).map_err(|error| of_base(base, from, &error))
+}
+
+fn went_on(base: &Base, place: &Place, from: &Path, added: &[&PathBuf]) -> anyhow::Result<bool> {
+    for to in added {
+        if kept(base, place, from, to)?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn of_base(base: &Base, path: &Path, error: &dyn std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{} of '{}' is no valid sealed transcript ({error}), so nothing can be held against it",
+        path.display(),
+        base.name
+    )
+}
