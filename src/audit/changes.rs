@@ -142,8 +142,9 @@ pub fn policy_changed(policy: Policy, base: Option<&[u8]>, head: Option<&[u8]>, 
         (None, Some(_)) if policy == Policy::Scope => {
             (Level::Note, 0, "was added by the revision it judges, and is in force: the base revision has none")
         }
+        // a configuration can say what fails; it must not be able to say that of itself
         (None, Some(_)) => {
-            (Level::Warning, 0, "was added by the revision it judges, and is in force: the base revision has none")
+            (Level::Error, 0, "was added by the revision it judges, and is in force: the base revision has none")
         }
     };
     let subject = [head.unwrap_or_default(), b"\n", base.unwrap_or_default()].concat();
@@ -300,7 +301,9 @@ mod tests {
         assert_eq!(changed(None, Some(b"a".as_slice())), Some((Level::Note, 0)));
         assert_eq!(changed(None, None), None);
         let added = policy_changed(Policy::Config, None, Some(b""), true).unwrap();
-        assert_eq!(added.level, Level::Warning);
+        assert_eq!(added.level, Level::Error);
+        let passed_over = policy_changed(Policy::Config, None, Some(b""), false).unwrap();
+        assert_eq!(passed_over.level, Level::Warning);
     }
 
     #[test]

@@ -245,10 +245,10 @@ impl Report {
         let coverage = Coverage::of(command, &files, scope);
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
-        } else if coverage.calls == 0 && !settings.allow_empty {
-            Verdict::Empty
         } else if files.iter().flat_map(|file| &file.findings).any(|finding| finding.level >= settings.fail_on) {
             Verdict::Findings
+        } else if coverage.calls == 0 && !settings.allow_empty {
+            Verdict::Empty
         } else {
             Verdict::Clean
         };

@@ -2,6 +2,7 @@
 
 use crate::config::{Date, Suppression};
 use crate::finding::Finding;
+use crate::rules::POLICY_CHANGED;
 use crate::sanitize::visible;
 
 /// The suppressions of a run, and how often each matched.
@@ -49,7 +50,9 @@ fn expired(suppression: &Suppression, today: Option<Date>) -> bool {
 
 fn fits(suppression: &Suppression, path: &str, finding: &Finding) -> bool {
     let is = |selector: &Option<String>, value: &str| selector.as_deref().is_none_or(|selector| selector == value);
-    is(&suppression.rule, finding.rule.id)
+    // what suppresses must not be able to hide that it was changed
+    finding.rule.id != POLICY_CHANGED.id
+        && is(&suppression.rule, finding.rule.id)
         && is(&suppression.tool, finding.tool_text())
         && is(&suppression.fingerprint, &finding.fingerprint.to_string())
         && suppression.path.as_deref().is_none_or(|glob| path_fits(glob, path))

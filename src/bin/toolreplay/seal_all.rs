@@ -97,7 +97,8 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
         let old = File::open(twin).with_context(|| format!("cannot open {shown}"))?;
         let chain = verify(old, common.threads()).map_err(|error| anyhow!("{shown}: {error}"))?;
         if let Some(broken) = chain.broken.clone() {
-            let mut outcome = Outcome { chain: Some(chain), ..Outcome::default() };
+            let judgement = Judgement { calls: chain.links, ..Judgement::default() };
+            let mut outcome = Outcome { judgement, chain: Some(chain), failure: None };
             outcome.break_chain(Some(broken));
             return Ok(outcome);
         }
