@@ -185,7 +185,8 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
             false => twin::sealed_path(path),
         };
         let content = |place: &usize| outcomes[*place].judgement.content;
-        let same = places.get(other.as_path()).and_then(content).is_some_and(|it| Some(it) == outcome.judgement.content);
+        let same =
+            places.get(other.as_path()).and_then(content).is_some_and(|it| Some(it) == outcome.judgement.content);
         if same || !other.is_file() {
             continue;
         }
@@ -228,10 +229,9 @@ pub fn parted(found: &Mismatch, transcript: &str, sealed: &str, on_sealed: bool)
         Difference::Call => {
             (SEAL_MISMATCH.level, format!("the call at index {index} of {transcript} is not the one {sealed} holds"))
         }
-        Difference::Cut => (
-            SEAL_MISMATCH.level,
-            format!("{transcript} was cut: it ends before index {index}, which {sealed} holds"),
-        ),
+        Difference::Cut => {
+            (SEAL_MISMATCH.level, format!("{transcript} was cut: it ends before index {index}, which {sealed} holds"))
+        }
         Difference::Grown => {
             (Level::Warning, format!("the calls of {transcript} from index {index} on are not sealed in {sealed}"))
         }
@@ -291,9 +291,8 @@ mod tests {
 
     #[test]
     fn a_policy_may_not_change() {
-        let changed = |base, head| {
-            policy_changed(Policy::Scope, base, head, true).map(|finding| (finding.level, finding.line))
-        };
+        let changed =
+            |base, head| policy_changed(Policy::Scope, base, head, true).map(|finding| (finding.level, finding.line));
         assert_eq!(changed(Some(b"a\nb\n".as_slice()), Some(b"a\r\nb\r\n".as_slice())), None);
         assert_eq!(changed(Some(b"a\nb\n".as_slice()), Some(b"a\nc\n".as_slice())), Some((Level::Error, 2)));
         assert_eq!(changed(Some(b"a\nb".as_slice()), Some(b"a".as_slice())), Some((Level::Error, 1)));
@@ -309,7 +308,10 @@ mod tests {
     #[test]
     fn a_deleted_seal_says_what_it_held() {
         let message = seal_deleted(&sealed(&["a"])[..], Some("b")).unwrap().message();
-        assert!(message.contains("was moved to b, which is not among the audited files: its 1 link ended in"), "{message}");
+        assert!(
+            message.contains("was moved to b, which is not among the audited files: its 1 link ended in"),
+            "{message}"
+        );
     }
 
     #[test]

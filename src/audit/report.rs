@@ -203,7 +203,7 @@ impl Report {
         let asides = asides(changes, inputs, &mut outcomes);
         let mut suppressions = Suppressions::new(&settings.suppressions, settings.today);
         let mut files = Vec::new();
-        let (mut suppressed, mut below_min_level) = (0, 0);
+        let (mut suppressed, mut below_min_level, mut fails) = (0, 0, false);
         for (input, (outcome, twin)) in inputs.iter().zip(outcomes.into_iter().zip(twins)) {
             let mut findings = outcome.judgement.findings;
             findings.extend(outcome.failure.as_ref().map(malformed));
@@ -216,6 +216,8 @@ impl Report {
                 if finding.rule.id == NON_DETERMINISM.id {
                     divergence = divergence.or(finding.index);
                 }
+                // what is not shown counts all the same
+                fails |= finding.level >= settings.fail_on;
                 below_min_level += u64::from(finding.level < settings.min_level);
                 finding.level >= settings.min_level
             });
@@ -237,6 +239,7 @@ impl Report {
             file.findings.retain(|finding| {
                 let suppresses = suppressions.suppresses(&file.from_root, finding);
                 suppressed += u64::from(suppresses);
+                fails |= !suppresses && finding.level >= settings.fail_on;
                 below_min_level += u64::from(!suppresses && finding.level < settings.min_level);
                 !suppresses && finding.level >= settings.min_level
             });
@@ -245,7 +248,7 @@ impl Report {
         let coverage = Coverage::of(command, &files, scope);
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
-        } else if files.iter().flat_map(|file| &file.findings).any(|finding| finding.level >= settings.fail_on) {
+        } else if fails {
             Verdict::Findings
         } else if coverage.calls == 0 && !settings.allow_empty {
             Verdict::Empty

@@ -63,6 +63,9 @@ fn issue<'r>(
             Level::Warning => "minor",
             Level::Note => "info",
         },
-        location: Location { path: file.from_root.trim_start_matches('/'), lines: Lines { begin: finding.line.max(1) } },
+        location: Location {
+            path: file.from_root.trim_start_matches('/'),
+            lines: Lines { begin: finding.line.max(1) },
+        },
     }
 }

@@ -3,6 +3,7 @@
 //! Every folder `samples/rules/<id>/{bad,good}-*` is one case: `head/` is what is audited, `base/`, where there is one, the
 //! revision before it. `bad-*` makes its folder's rule fire, `good-*` does not, and `expected.txt` is what the audit says.
 //! `SNAPSHOTS=overwrite cargo test --test base` writes the texts anew.
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -143,7 +143,8 @@ fn a_configuration_put_nearer_is_not_heeded() {
     assert!(ran.stdout.contains("redundant-call") && ran.stdout.contains("--> toolreplay.toml"), "{ran:?}");
     assert!(ran.stdout.contains("was added by the revision it would judge"), "{ran:?}");
     // named outright it is in force, but it cannot hide that it is new
-    repository.write("runs/toolreplay.toml", "min-level = \"error\"\n[[suppressions]]\npath = \"**\"\nreason = \"x\"\n");
+    repository
+        .write("runs/toolreplay.toml", "min-level = \"error\"\n[[suppressions]]\npath = \"**\"\nreason = \"x\"\n");
     let ran = repository.run(&["audit", "--base", "HEAD^", "--config", "runs/toolreplay.toml", "runs"]);
     assert!(ran.code == 1 && ran.stdout.contains("was added by the revision it judges, and is in force"), "{ran:?}");
 }
@@ -192,7 +193,10 @@ fn annotations_on_changed_lines_come_first() {
 fn what_the_repository_does_not_have_is_not_annotated() {
     let repository = sealed(&["a", "b"]);
     repository.write("made.jsonl", records(&["x", "x"]));
-    for arguments in [vec!["audit", "--format", "github", "made.jsonl"], vec!["audit", "--base", "HEAD", "--format", "github", "made.jsonl"]] {
+    for arguments in [
+        vec!["audit", "--format", "github", "made.jsonl"],
+        vec!["audit", "--base", "HEAD", "--format", "github", "made.jsonl"],
+    ] {
         let ran = repository.run(&arguments);
         assert!(ran.code == 1 && !ran.stdout.contains("::warning"), "{ran:?}");
         assert!(ran.stdout.starts_with("toolreplay: warning[redundant-call]: made.jsonl:2: "), "{ran:?}");
@@ -207,7 +211,10 @@ fn seal_all_extends_and_refuses() {
     assert_eq!(repository.run(&["seal", "runs/a.jsonl"]).stdout, first);
     repository.write("runs/a.jsonl", records(&["a", "b", "c"]));
     let ran = repository.run(&["seal-all", "runs"]);
-    assert!(ran.code == 0 && ran.stdout.contains("chain: runs/a.sealed.jsonl: intact, 3 links, last digest "), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.stdout.contains("chain: runs/a.sealed.jsonl: intact, 3 links, last digest "),
+        "{ran:?}"
+    );
     let second = seal();
     assert!(second.starts_with(&first) && second.lines().count() == 3);
     for (tools, words) in [

@@ -100,12 +100,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn find(
-        args: &AuditArgs,
-        place: &Place,
-        base: Option<&Base>,
-        changes: &mut Vec<Change>,
-    ) -> anyhow::Result<Loaded> {
+    fn find(args: &AuditArgs, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Loaded> {
         let candidates: Vec<PathBuf> = match &args.config {
             Some(path) => vec![path.clone()],
             None if args.no_config => Vec::new(),

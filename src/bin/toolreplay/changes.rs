@@ -6,9 +6,7 @@ use crate::inputs::{self, Place};
 use anyhow::Context as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::{
-    Change, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart,
-};
+use toolreplay::audit::{Change, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart};
 use toolreplay::finding::Finding;
 use toolreplay::transcript::Layout;
 
@@ -111,10 +109,10 @@ pub(crate) fn nearest_config(
 
 /// Notes in a report which of its files and lines a review shows.
 pub(crate) fn review(report: &mut Report, place: &Place, base: Option<&Base>) -> anyhow::Result<()> {
-    let seen = |file: &toolreplay::audit::FileReport| {
-        !file.findings.is_empty() && file.review.visibility == Visibility::Shown
-    };
-    let paths: Vec<PathBuf> = report.files.iter().filter(|file| seen(file)).map(|file| file.from_root.clone().into()).collect();
+    let seen =
+        |file: &toolreplay::audit::FileReport| !file.findings.is_empty() && file.review.visibility == Visibility::Shown;
+    let paths: Vec<PathBuf> =
+        report.files.iter().filter(|file| seen(file)).map(|file| file.from_root.clone().into()).collect();
     let tracked = base::tracked(place, &paths);
     let mut failure = None;
     report.review(|file| {
