@@ -112,9 +112,9 @@ impl Loaded {
         };
         let (path, text) = match base {
             Some(base) => {
-                let (path, text, changed) = changes::nearest_config(base, place, &candidates)?;
-                changes.extend(changed);
-                (path.or_else(|| args.config.clone()), text)
+                let nearest = changes::nearest_config(base, place, &candidates)?;
+                changes.extend(nearest.changes);
+                (nearest.path.or_else(|| args.config.clone()), nearest.text)
             }
             None => (args.config.clone().or_else(|| candidates.into_iter().find(|path| path.is_file())), None),
         };

@@ -19,7 +19,7 @@ pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf]) -> anyhow::Re
     for entry in &base.entries {
         if let Entry::Added(path) = entry
             && audited(path)
-            && is_sealed_file(&place.from_here(path))
+            && is_sealed_file(&place.as_seen(path))
         {
             added.push(path);
         }
@@ -29,7 +29,7 @@ pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf]) -> anyhow::Re
             Entry::Added(_) => continue,
             Entry::Changed(path) => (path, Some(path)),
             // the index does not know it, but there it is
-            Entry::Deleted(path) => (path, place.from_here(path).is_file().then_some(path)),
+            Entry::Deleted(path) => (path, place.as_seen(path).is_file().then_some(path)),
             Entry::Renamed { from, to } => (from, Some(to)),
         };
         if !audited(from) || !is_sealed_in(base, from)? {
@@ -70,7 +70,7 @@ fn policy_change(
     base: Option<&[u8]>,
     heeded: bool,
 ) -> anyhow::Result<Option<Change>> {
-    let here = place.from_here(inside);
+    let here = place.as_seen(inside);
     let head = match fs::read(&here) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -80,13 +80,19 @@ fn policy_change(
     Ok(finding.map(|finding| change(place, inside, finding)))
 }
 
+/// The configuration of a run.
+#[derive(Default)]
+pub(crate) struct Nearest {
+    /// Where it is, or was.
+    pub(crate) path: Option<PathBuf>,
+    /// Its text; `None`: the base revision has none, so it is read from disk.
+    pub(crate) text: Option<Vec<u8>>,
+    pub(crate) changes: Vec<Change>,
+}
+
 /// The configuration among `candidates`, the nearest first, that a run is judged by: the nearest that the base revision
 /// has, else the nearest there is.
-pub(crate) fn nearest_config(
-    base: &Base,
-    place: &Place,
-    candidates: &[PathBuf],
-) -> anyhow::Result<(Option<PathBuf>, Option<Vec<u8>>, Vec<Change>)> {
+pub(crate) fn nearest_config(base: &Base, place: &Place, candidates: &[PathBuf]) -> anyhow::Result<Nearest> {
     let mut new: Vec<PathBuf> = Vec::new();
     for path in candidates {
         let Some(inside) = place.inside(path) else { continue };
@@ -96,15 +102,15 @@ pub(crate) fn nearest_config(
                 changes.extend(policy_change(place, nearer, Policy::Config, None, false)?);
             }
             changes.extend(policy_change(place, &inside, Policy::Config, Some(&text), true)?);
-            return Ok((Some(path.clone()), Some(text), changes));
+            return Ok(Nearest { path: Some(path.clone()), text: Some(text), changes });
         }
         if path.is_file() {
             new.push(inside);
         }
     }
-    let Some(inside) = new.first() else { return Ok((None, None, Vec::new())) };
+    let Some(inside) = new.first() else { return Ok(Nearest::default()) };
     let change = policy_change(place, inside, Policy::Config, None, true)?;
-    Ok((Some(place.from_here(inside)), None, change.into_iter().collect()))
+    Ok(Nearest { path: Some(place.as_seen(inside)), text: None, changes: change.into_iter().collect() })
 }
 
 /// Notes in a report which of its files and lines a review shows.
@@ -135,7 +141,7 @@ pub(crate) fn review(report: &mut Report, place: &Place, base: Option<&Base>) ->
 }
 
 fn change(place: &Place, inside: &Path, finding: Finding) -> Change {
-    let here = place.from_here(inside);
+    let here = place.as_seen(inside);
     let input = place.input(&here);
     Change { exists: here.is_file(), shown: input.shown, from_root: input.from_root, finding }
 }
@@ -153,7 +159,7 @@ fn is_sealed_in(base: &Base, path: &Path) -> anyhow::Result<bool> {
 /// Whether what the base revision has at `from` goes on at `to`.
 fn kept(base: &Base, place: &Place, from: &Path, to: &Path) -> anyhow::Result<Option<Finding>> {
     let Some(old) = base.open_file(from)? else { return Ok(None) };
-    let here = place.from_here(to);
+    let here = place.as_seen(to);
     let new = File::open(&here).with_context(|| format!("cannot open {}", here.display()))?;
     seal_kept(old, new).map_err(|error| of_base(base, from, &error))
 }

@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// The path as the user would write it, of a file given from the root of the repository.
-    pub(crate) fn from_here(&self, inside: &Path) -> PathBuf {
+    pub(crate) fn as_seen(&self, inside: &Path) -> PathBuf {
         let Some(root) = &self.root else { return inside.to_owned() };
         let full = root.join(inside);
         full.strip_prefix(&self.folder).map(Path::to_owned).unwrap_or(full)
