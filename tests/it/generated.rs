@@ -2,6 +2,7 @@
 
 use crate::{expect_file, root, run};
 use std::path::Path;
+#[cfg(unix)]
 use std::process::Command;
 use toolreplay::rules::RULES;
 use toolreplay::schema;
@@ -47,6 +48,7 @@ fn readme_rules() {
 }
 
 /// Every block of a console in the documents does what it shows: lines behind `$` are run in the root of the package.
+#[cfg(unix)]
 #[test]
 fn console_blocks() {
     let binary = Path::new(env!("CARGO_BIN_EXE_toolreplay")).parent().unwrap();
