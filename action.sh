@@ -64,9 +64,7 @@ target() {
 find_binary() {
     if [ -n "$IN_BINARY" ]; then
         [ -f "$IN_BINARY" ] || die "the input 'binary' names '$IN_BINARY', and there is no such file"
-        local folder
-        folder=$(cd "$(dirname -- "$IN_BINARY")" && pwd)
-        output path "$folder/$(basename -- "$IN_BINARY")"
+        output path "$(cd "$(dirname -- "$IN_BINARY")" && folder)/$(basename -- "$IN_BINARY")"
         return
     fi
     local own version asset sum file
@@ -100,11 +98,11 @@ find_binary() {
         die "this revision of the action knows no toolreplay $version for this machine, only its own $own; pin another revision of the action"
     command -v cargo >/dev/null ||
         die "there is no release of toolreplay $version for this machine, and no cargo to build it; the input 'binary' can name one"
-    local folder="$RUNNER_TEMP/toolreplay-build" suffix=
+    local build="$RUNNER_TEMP/toolreplay-build" suffix=
     [ "${RUNNER_OS:-}" = Windows ] && suffix=.exe
-    output build-folder "$folder"
+    output build-folder "$build"
     output build-key "toolreplay-${RUNNER_OS:-}-${RUNNER_ARCH:-}-$(source_digest)"
-    output path "$folder/bin/toolreplay$suffix"
+    output path "$build/bin/toolreplay$suffix"
 }
 
 # Stands for everything that goes into a build.
@@ -160,12 +158,17 @@ detected_base() {
     git merge-base "$base" HEAD 2>/dev/null || printf '%s' "$base"
 }
 
+# The working directory, on Windows as programs other than this shell know it.
+folder() {
+    pwd -W 2>/dev/null || pwd
+}
+
 # A path of a report as an absolute one: later steps stand in other folders.
 absolute() {
     case $2 in
     *$'\n'* | *$'\r'*) die "the input '$1' holds a line end" ;;
     /* | [A-Za-z]:[/\\]*) printf '%s' "$2" ;;
-    *) printf '%s/%s' "$PWD" "$2" ;;
+    *) printf '%s/%s' "$(folder)" "$2" ;;
     esac
 }
 
@@ -247,7 +250,8 @@ run() {
     local code=0
     arguments+=(--)
     if [ "${#paths[@]}" -gt 0 ]; then arguments+=("${paths[@]}"); fi
-    "$BINARY" "${arguments[@]}" >"$work/stdout" 2>"$work/stderr" || code=$?
+    # on Windows: what looks like a path to the shell is passed as it is
+    MSYS2_ARG_CONV_EXCL='*' "$BINARY" "${arguments[@]}" >"$work/stdout" 2>"$work/stderr" || code=$?
 
     # the binary makes what it prints inert; should it fail to, the runner does not listen here
     local token

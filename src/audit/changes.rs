@@ -185,13 +185,12 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
             false => twin::sealed_path(path),
         };
         let content = |place: &usize| outcomes[*place].judgement.content;
-        let same =
-            places.get(other.as_path()).and_then(content).is_some_and(|it| Some(it) == outcome.judgement.content);
-        if same || !other.is_file() {
+        let contents = places.get(other.as_path()).and_then(content).zip(outcome.judgement.content);
+        if contents.is_some_and(|(one, other)| one == other) || !other.is_file() {
             continue;
         }
         let (transcript, twin) = if sealed { (other.as_path(), path) } else { (path, other.as_path()) };
-        if let Some(finding) = mismatch(transcript, twin, sealed) {
+        if let Some(finding) = mismatch(transcript, twin, sealed, contents.is_some()) {
             let (shown, from_root) = (input.shown.clone(), input.from_root.clone());
             changes.push(Change { shown, from_root, exists: true, finding });
         }
@@ -199,8 +198,9 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
     changes
 }
 
-/// The finding for a transcript and its sealed twin, on the line of the one or the other.
-fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool) -> Option<Finding> {
+/// The finding for a transcript and its sealed twin, on the line of the one or the other. `differ`: both were judged, and
+/// their calls are not the same.
+fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> Option<Finding> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let opened = |path: &Path| File::open(path).map(|file| Box::new(file) as Source);
     let (one, other) = match (opened(transcript), opened(sealed)) {
@@ -211,6 +211,11 @@ fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool) -> Option<Finding
     match twin::compare(one, other) {
         Ok(None) => None,
         Ok(Some(found)) => Some(parted(&found, &name(transcript), &name(sealed), on_sealed)),
+        // it was judged, so it is a recording in another format, whose lines say nothing here
+        Err(CompareError::Transcript(_)) if differ => {
+            let detail = format!("{} does not hold the calls that {} holds", name(transcript), name(sealed));
+            Some(about(&SEAL_MISMATCH, SEAL_MISMATCH.level, &detail, detail.clone()))
+        }
         // a transcript that cannot be read is reported as such, if it is audited
         Err(CompareError::Transcript(_)) => None,
         Err(CompareError::Sealed(error)) => {

@@ -65,7 +65,7 @@ def agent(text):
         same(result.passed, passes, "passes", result)
         same("calls, nothing to object to" in result.text, passes, "the next step runs after a clean audit", result)
         same(result.annotations, [], "the recording is not in the repository", result)
-        holds("| execution.json" in result.summary or passes or "permission-overreach" in result.summary, "summary", result)
+        same("| error | permission-overreach |" in result.summary, not passes, "summary", result)
 
 
 def seals(text):

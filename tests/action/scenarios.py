@@ -237,6 +237,7 @@ def hostile():
     holds(ran.outputs["findings"] != "0" and set(ran.outputs["findings"]) <= set("0123456789"), "outputs", ran)
     table = [line for line in ran.summary.splitlines() if line.startswith("| ")]
     holds(all(line.count("|") == 7 for line in table if line.split()[1] in ("error", "warning", "note")), "cells", ran)
+    holds(len(table) > 40, f"{len(table)} rows", ran)
     holds("<b>" not in ran.summary and "](http" not in ran.summary, "no markup in the summary", ran)
     # lines that are no transcript at all come out on standard error
     ran = scene({}, {"runs/a.jsonl": '{"index":0,"x\\n::error::f\\r##[error]g":1,"\\u2028::add-mask::a":2}\n'}, {})
@@ -305,6 +306,48 @@ def other_events():
     environment = {"EVENT_NAME": "pull_request", "EVENT_SHA": "f" * 40, "EVENT_PULL_BASE": base}
     done = script("run", repository.folder, environment | {"IN_PATHS": "runs", "IN_MODE": "verify"})
     assert "exit-code=0\n" in done.outputs, (done.outputs, done.log)
+
+
+def configuration():
+    config = 'paths = ["runs"]\nscope = "scope.json"\n\n[[suppressions]]\nrule = "redundant-call"\nreason = "known"\n'
+    files = {"sub/toolreplay.toml": config, "sub/scope.json": SCOPE}
+    inputs = {"paths": "", "working-directory": "sub", "json-file": "out/a.json", "fail-on": "note"}
+    ran = scene(files, {"sub/runs/a.jsonl": DIRTY}, inputs)
+    holds(not ran.passed, "it fails", ran)
+    outputs(ran, verdict="findings", findings="2", errors="1")
+    same({one[1] for one in ran.annotations}, {"sub/runs/a.jsonl"}, "paths from the root of the repository", ran)
+    holds(ran.outputs["json-file"].endswith("/sub/out/a.json"), "relative to the working directory", ran)
+    hushed = config.replace("redundant-call", "permission-overreach")
+    ran = scene(files, {"sub/runs/a.jsonl": DIRTY, "sub/toolreplay.toml": hushed}, inputs)
+    errors = {(one[1], one[2], one[3]) for one in ran.annotations if one[0] == "error"}
+    expected = {("sub/toolreplay.toml", 5, "toolreplay policy-changed"), ("sub/runs/a.jsonl", 5, "toolreplay permission-overreach")}
+    same(errors, expected, "annotations", ran)
+    ran = scene(files, {"sub/runs/a.jsonl": DIRTY, "other.toml": "paths = []\n"}, {"config": "other.toml", "base": "none", "fail-on": "error"})
+    outputs(ran, verdict="clean", errors="0")
+
+
+def shallow_clones():
+    repository = Repository(machine)
+    repository.write({"runs/a.jsonl": CLEAN})
+    first = repository.commit("base")
+    repository.write({"runs/b.jsonl": DIRTY})
+    head = repository.commit("head")
+    for depth in [1, 2]:
+        clone = machine.home / f"clone-{depth}"
+        subprocess.run(["git", "clone", "--quiet", f"--depth={depth}", f"file://{repository.folder}", clone], check=True, env=machine.environment())
+        event = {"EVENT_NAME": "pull_request", "EVENT_SHA": head, "EVENT_PULL_BASE": first, "IN_PATHS": "runs", "IN_FAIL_ON": "error"}
+        done = script("run", clone, event)
+        if depth == 1:
+            assert "exit-code=2\n" in done.outputs and "fetch-depth: 2" in done.log, done.log
+            assert "fetch-depth: 2" in (done.records / "summary").read_text()
+            done = script("run", clone, event | {"IN_BASE": "none"})
+        assert "exit-code=0\n" in done.outputs, done.log
+    # no repository at all: there is nothing to compare with
+    made = machine.home / "no repository"
+    made.mkdir()
+    (made / "a.jsonl").write_text(CLEAN)
+    done = script("run", made, {"EVENT_NAME": "pull_request", "EVENT_SHA": head, "EVENT_PULL_BASE": first, "IN_PATHS": "a.jsonl", "GIT_CEILING_DIRECTORIES": str(machine.home)})
+    assert "exit-code=0\n" in done.outputs, done.log
 
 
 class Done:
@@ -396,7 +439,7 @@ def building():
 SCENARIOS = [
     clean, findings, changed_lines_first, fail_on_and_quiet, malformed, broken_seal, intact_seal, shortened_seal, deleted_seal,
     widened_scope, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, mismatch, outside_of_the_repository,
-    other_events, getting_the_binary, building,
+    other_events, configuration, shallow_clones, getting_the_binary, building,
 ]
 
 

@@ -281,3 +281,37 @@ fn gitlab_fingerprints_are_unique() {
     assert_eq!(issues[0]["location"], serde_json::json!({"path": "runs/a.jsonl", "lines": {"begin": 2}}));
     assert_eq!(ran.stdout, repository.run(&["audit", "runs", "--format", "gitlab"]).stdout);
 }
+
+#[test]
+fn a_seal_alone_is_held_against_its_transcript() {
+    let repository = sealed(&["a", "b"]);
+    assert_eq!(repository.run(&["audit", "runs/a.sealed.jsonl"]).code, 0);
+    repository.write("runs/a.jsonl", records(&["a", "x"]));
+    let ran = repository.run(&["audit", "runs/a.sealed.jsonl"]);
+    assert!(ran.code == 1 && ran.stdout.contains("--> runs/a.sealed.jsonl:2 (index 1)"), "{ran:?}");
+    // both audited: one finding, on the transcript
+    let ran = repository.run(&["audit", "runs"]);
+    assert_eq!(ran.stdout.matches("seal-mismatch").count(), 1, "{ran:?}");
+    assert!(ran.stdout.contains("--> runs/a.jsonl:2 (index 1)"), "{ran:?}");
+    repository.write("runs/a.sealed.jsonl", "{\"prev\":1}\n");
+    let ran = repository.run(&["audit", "runs/a.jsonl"]);
+    assert!(ran.code == 1 && ran.stdout.contains("a.sealed.jsonl is no sealed transcript: line 1"), "{ran:?}");
+}
+
+#[test]
+fn a_seal_that_moved_and_grew_much_is_found_again() {
+    let repository = sealed(&["a"]);
+    let tools: Vec<&str> = (0..50).map(|place| if place == 0 { "a" } else { "more" }).collect();
+    repository.write("runs/b.jsonl", records(&tools));
+    assert_eq!(repository.run(&["seal-all", "runs/b.jsonl"]).code, 0);
+    std::fs::remove_file(repository.path("runs/a.jsonl")).unwrap();
+    std::fs::remove_file(repository.path("runs/a.sealed.jsonl")).unwrap();
+    for committed in [false, true] {
+        if committed {
+            repository.commit("head");
+        }
+        let base = if committed { "HEAD^" } else { "HEAD" };
+        let ran = repository.run(&["audit", "--base", base, "--fail-on", "error", "runs"]);
+        assert!(ran.code == 0 && !ran.stdout.contains("seal-deleted"), "{ran:?}");
+    }
+}

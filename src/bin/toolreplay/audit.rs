@@ -35,7 +35,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         None => None,
     };
     if let Some(base) = &base {
-        changes.extend(changes::seals(base, &place, &args.paths)?);
+        changes.extend(changes::seals(base, &place, &args.paths, &found.inputs)?);
     }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));

@@ -5,6 +5,7 @@
 
 use crate::inputs::Place;
 use anyhow::{Context as _, anyhow, bail};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Take, Write as _};
 use std::ops::RangeInclusive;
@@ -65,6 +66,12 @@ impl Base {
         Ok(Base { root, name: name.to_owned(), id, entries })
     }
 
+    /// Every path of the base revision.
+    pub(crate) fn paths(&self) -> anyhow::Result<HashSet<PathBuf>> {
+        let options = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", &self.id].into_iter().map(OsString::from);
+        Ok(fields(&git(&self.root, options)?).map(path).collect())
+    }
+
     /// The bytes of a file in the base revision, if it has it.
     pub(crate) fn open_file(&self, path: &Path) -> anyhow::Result<Option<Blob>> {
         Blob::open(&self.root, &self.id, path)
@@ -110,9 +117,9 @@ impl Entry {
 }
 
 /// Which of some paths from the root git knows; `None` where that cannot be told, as outside of a repository.
-pub(crate) fn tracked(place: &Place, paths: &[PathBuf]) -> Option<std::collections::HashSet<PathBuf>> {
+pub(crate) fn tracked(place: &Place, paths: &[PathBuf]) -> Option<HashSet<PathBuf>> {
     let root = place.root.as_deref()?;
-    let mut found = std::collections::HashSet::new();
+    let mut found = HashSet::new();
     for paths in paths.chunks(PATHS) {
         let options = ["ls-files", "-z", "--"].into_iter().map(OsString::from);
         let listing = git(root, options.chain(paths.iter().map(OsString::from))).ok()?;

@@ -6,24 +6,17 @@ use crate::inputs::{self, Place};
 use anyhow::Context as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::{Change, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart};
+use toolreplay::audit::{
+    Change, Input, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart,
+};
 use toolreplay::finding::Finding;
 use toolreplay::transcript::Layout;
 
 /// Holds the sealed transcripts that the base revision has among `paths` against what became of them.
-pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf]) -> anyhow::Result<Vec<Change>> {
+pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf], inputs: &[Input]) -> anyhow::Result<Vec<Change>> {
     let audited = |file: &Path| inputs::would_find(place, paths, file);
     let mut changes = Vec::new();
-    // where a deleted seal may have gone without git taking it for a move, as when it grew much
-    let mut added: Vec<&PathBuf> = Vec::new();
-    for entry in &base.entries {
-        if let Entry::Added(path) = entry
-            && audited(path)
-            && is_sealed_file(&place.as_seen(path))
-        {
-            added.push(path);
-        }
-    }
+    let mut new = None;
     for entry in &base.entries {
         let (from, to) = match entry {
             Entry::Added(_) => continue,
@@ -38,8 +31,14 @@ pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf]) -> anyhow::Re
         let finding = match to {
             Some(to) if audited(to) => kept(base, place, from, to)?,
             Some(to) => deleted(base, from, Some(to))?,
-            None if went_on(base, place, from, &added)? => None,
-            None => deleted(base, from, None)?,
+            None => {
+                // where it may have gone without git taking it for a move, as when it grew much
+                let new = match &mut new {
+                    Some(new) => new,
+                    none => none.insert(new_seals(base, place, inputs)?),
+                };
+                if went_on(base, place, from, new)? { None } else { deleted(base, from, None)? }
+            }
         };
         let at = to.filter(|to| audited(to)).unwrap_or(from);
         changes.extend(finding.map(|finding| change(place, at, finding)));
@@ -170,8 +169,16 @@ fn deleted(base: &Base, from: &Path, to: Option<&Path>) -> anyhow::Result<Option
     seal_deleted(old, to.as_deref()).map(Some).map_err(|error| of_base(base, from, &error))
 }
 
-fn went_on(base: &Base, place: &Place, from: &Path, added: &[&PathBuf]) -> anyhow::Result<bool> {
-    for to in added {
+/// The sealed transcripts among the inputs that the base revision does not have.
+fn new_seals(base: &Base, place: &Place, inputs: &[Input]) -> anyhow::Result<Vec<PathBuf>> {
+    let known = base.paths()?;
+    let paths = inputs.iter().filter_map(|input| input.path.as_deref());
+    let inside = paths.filter(|path| is_sealed_file(path)).filter_map(|path| place.inside(path));
+    Ok(inside.filter(|path| !known.contains(path)).collect())
+}
+
+fn went_on(base: &Base, place: &Place, from: &Path, new: &[PathBuf]) -> anyhow::Result<bool> {
+    for to in new {
         if kept(base, place, from, to)?.is_none() {
             return Ok(true);
         }
