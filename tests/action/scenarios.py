@@ -322,7 +322,7 @@ def configuration():
     errors = {(one[1], one[2], one[3]) for one in ran.annotations if one[0] == "error"}
     expected = {("sub/toolreplay.toml", 5, "toolreplay policy-changed"), ("sub/runs/a.jsonl", 5, "toolreplay permission-overreach")}
     same(errors, expected, "annotations", ran)
-    ran = scene(files, {"sub/runs/a.jsonl": DIRTY, "other.toml": "paths = []\n"}, {"config": "other.toml", "base": "none", "fail-on": "error"})
+    ran = scene(files, {"sub/runs/a.jsonl": DIRTY, "other.toml": "paths = []\n"}, {"paths": "sub/runs", "config": "other.toml", "base": "none", "fail-on": "error"})
     outputs(ran, verdict="clean", errors="0")
 
 
@@ -459,9 +459,9 @@ if __name__ == "__main__":
         try:
             scenario()
             print(f"action: {scenario.__name__}: ok", flush=True)
-        except AssertionError as error:
+        except Exception as error:  # one that fails must not keep the others from being tried
             failed += 1
             # a failure shows a log: it must not be taken for one
-            shown = str(error).replace("::", ": :").replace("##[", "## [").replace("\r", "\\r")
+            shown = f"{type(error).__name__}: {error}".replace("::", ": :").replace("##[", "## [").replace("\r", "\\r")
             print(f"action: {scenario.__name__}: FAILED: {shown}", flush=True)
     sys.exit(1 if failed else 0)

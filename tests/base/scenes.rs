@@ -315,3 +315,27 @@ fn a_seal_that_moved_and_grew_much_is_found_again() {
         assert!(ran.code == 0 && !ran.stdout.contains("seal-deleted"), "{ran:?}");
     }
 }
+
+#[test]
+fn no_digest_forges_an_output() {
+    let repository = Repository::new();
+    let link =
+        r#"{"index":0,"tool":"a","args":{},"response":{},"prev":"p\nverdict=clean","digest":"d\nverdict=clean"}"#;
+    repository.write("runs/a.sealed.jsonl", format!("{link}\n"));
+    let ran = repository.run(&["audit", "--format", "outputs", "runs"]);
+    let names: Vec<&str> = ran.stdout.lines().map(|line| line.split_once('=').unwrap().0).collect();
+    let expected = [
+        "verdict",
+        "exit_code",
+        "findings",
+        "errors",
+        "warnings",
+        "notes",
+        "files",
+        "calls",
+        "divergence",
+        "seal_digest",
+    ];
+    assert_eq!(names, expected, "{ran:?}");
+    assert!(ran.stdout.starts_with("verdict=findings\n") && ran.stdout.ends_with("seal_digest=\n"), "{ran:?}");
+}

@@ -102,7 +102,7 @@ impl Base {
             .into_iter()
             .chain(["--no-textconv", "--no-color", "--diff-filter=MRT", &self.id, "--"])
             .map(OsString::from);
-        Ok(hunks(&git(&self.root, options.chain(paths.into_iter().map(OsString::from)))?))
+        Ok(hunks(&git(&self.root, options.chain(paths.into_iter().map(|path| as_git(path))))?))
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn tracked(place: &Place, paths: &[PathBuf]) -> Option<HashSet<PathBu
     let mut found = HashSet::new();
     for paths in paths.chunks(PATHS) {
         let options = ["ls-files", "-z", "--"].into_iter().map(OsString::from);
-        let listing = git(root, options.chain(paths.iter().map(OsString::from))).ok()?;
+        let listing = git(root, options.chain(paths.iter().map(|path| as_git(path)))).ok()?;
         found.extend(fields(&listing).map(path));
     }
     Some(found)
@@ -193,6 +193,12 @@ fn path(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 
+/// A path as git writes it: with `/` on every platform.
+fn as_git(path: &Path) -> OsString {
+    let parts: Vec<&std::ffi::OsStr> = path.iter().collect();
+    parts.join(std::ffi::OsStr::new("/"))
+}
+
 /// Reads `git diff --name-status -z`.
 fn entries(listing: &[u8]) -> anyhow::Result<Vec<Entry>> {
     let mut fields = fields(listing);
@@ -239,7 +245,7 @@ fn hunks(diff: &[u8]) -> Vec<RangeInclusive<u64>> {
 /// Whether a revision names a path, also one whose content a partial clone left out.
 fn is_listed(root: &Path, id: &str, path: &Path) -> anyhow::Result<bool> {
     let options = ["ls-tree", "-z", "--full-tree", id, "--"].map(OsString::from);
-    Ok(!git(root, options.into_iter().chain([path.into()]))?.is_empty())
+    Ok(!git(root, options.into_iter().chain([as_git(path)]))?.is_empty())
 }
 
 /// A file of a revision, read from git as it comes.
@@ -252,10 +258,7 @@ impl Blob {
     /// Follows links inside the tree, as reading the file from disk would.
     fn open(root: &Path, id: &str, path: &Path) -> anyhow::Result<Option<Blob>> {
         let mut object = OsString::from(format!("{id}:"));
-        #[cfg(windows)]
-        object.push(path.to_string_lossy().replace('\\', "/"));
-        #[cfg(not(windows))]
-        object.push(path);
+        object.push(as_git(path));
         let mut command = command(root);
         command.args(["cat-file", "--batch", "--follow-symlinks"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let several_lines = object.as_encoded_bytes().contains(&b'\n');
