@@ -51,7 +51,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
         #[test]
         fn the_kernels_are_equal(text in bytes()) {
             if !simd::Avx2::available() {
