@@ -61,7 +61,7 @@ impl Review {
 ///
 /// # Errors
 /// A read that failed.
-pub fn told_apart<R: Read>(mut source: R) -> io::Result<(Layout, impl Read)> {
+pub fn told_apart<R: Read + Send>(mut source: R) -> io::Result<(Layout, impl Read + Send)> {
     let start = first_record(&mut source)?;
     Ok((layout(&start), Cursor::new(start).chain(source)))
 }

@@ -3,14 +3,15 @@
 //! git is run as a program with arguments, never through a shell. A revision goes to it once, to become an object id;
 //! after that only ids and, behind `--`, paths do. It may not fetch anything.
 
+use crate::blob::{Blob, Blobs};
 use crate::inputs::Place;
 use anyhow::{Context as _, anyhow, bail};
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Read, Take, Write as _};
+use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use toolreplay::sanitize::visible;
 
 /// Paths that one call of git is given.
@@ -36,6 +37,7 @@ pub(crate) struct Base {
     /// The commit's object id.
     id: String,
     pub(crate) entries: Vec<Entry>,
+    blobs: Blobs,
 }
 
 impl Base {
@@ -63,7 +65,8 @@ impl Base {
                 .map(OsString::from),
         )?;
         let entries = entries(&listing).with_context(|| format!("cannot understand what git says of '{name}'"))?;
-        Ok(Base { root, name: name.to_owned(), id, entries })
+        let blobs = Blobs::new(&root, &id);
+        Ok(Base { root, name: name.to_owned(), id, entries, blobs })
     }
 
     /// Every path of the base revision.
@@ -73,9 +76,9 @@ impl Base {
     }
 
     /// The bytes of a file in the base revision, if it has it.
-    pub(crate) fn open_file(&self, path: &Path) -> anyhow::Result<Option<Blob>> {
-        Blob::open(&self.root, &self.id, path)
-            .with_context(|| format!("cannot read '{}' of '{}'", path.display(), self.name))
+    pub(crate) fn open_file(&self, path: &Path) -> anyhow::Result<Option<Blob<'_>>> {
+        let opened = self.blobs.open(path);
+        opened.with_context(|| format!("cannot read '{}' of '{}'", path.display(), self.name))
     }
 
     /// The whole of a small file in the base revision, if it has it.
@@ -129,7 +132,7 @@ pub(crate) fn tracked(place: &Place, paths: &[PathBuf]) -> Option<HashSet<PathBu
 }
 
 /// git in the root of the repository, with a calm environment.
-fn command(root: &Path) -> Command {
+pub(crate) fn command(root: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(root).args(["--literal-pathspecs", "--no-pager"]).stdin(Stdio::null());
     command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1").env("GIT_OPTIONAL_LOCKS", "0");
@@ -194,7 +197,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 }
 
 /// A path as git writes it: with `/` on every platform.
-fn as_git(path: &Path) -> OsString {
+pub(crate) fn as_git(path: &Path) -> OsString {
     let parts: Vec<&std::ffi::OsStr> = path.iter().collect();
     parts.join(std::ffi::OsStr::new("/"))
 }
@@ -243,80 +246,9 @@ fn hunks(diff: &[u8]) -> Vec<RangeInclusive<u64>> {
 }
 
 /// Whether a revision names a path, also one whose content a partial clone left out.
-fn is_listed(root: &Path, id: &str, path: &Path) -> anyhow::Result<bool> {
+pub(crate) fn is_listed(root: &Path, id: &str, path: &Path) -> anyhow::Result<bool> {
     let options = ["ls-tree", "-z", "--full-tree", id, "--"].map(OsString::from);
     Ok(!git(root, options.into_iter().chain([as_git(path)]))?.is_empty())
-}
-
-/// A file of a revision, read from git as it comes.
-pub(crate) struct Blob {
-    child: Child,
-    content: Take<BufReader<ChildStdout>>,
-}
-
-impl Blob {
-    /// Follows links inside the tree, as reading the file from disk would.
-    fn open(root: &Path, id: &str, path: &Path) -> anyhow::Result<Option<Blob>> {
-        let mut object = OsString::from(format!("{id}:"));
-        object.push(as_git(path));
-        let mut command = command(root);
-        command.args(["cat-file", "--batch", "--follow-symlinks"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let several_lines = object.as_encoded_bytes().contains(&b'\n');
-        if several_lines {
-            command.arg("-z");
-        }
-        let mut child = command.stderr(Stdio::null()).spawn().context("cannot run git")?;
-        let (Some(mut requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("git has no standard streams");
-        };
-        let end: &[u8] = if several_lines { b"\0" } else { b"\n" };
-        requests.write_all(&[object.as_encoded_bytes(), end].concat()).context("cannot ask git")?;
-        drop(requests);
-        let mut answers = BufReader::with_capacity(256 << 10, answers);
-        let mut header = Vec::new();
-        answers.read_until(b'\n', &mut header).context("cannot read what git answers")?;
-        let text = String::from_utf8_lossy(&header);
-        let words: Vec<&str> = text.trim_end().rsplit(' ').collect();
-        let size = match words[..] {
-            ["missing", ..] if is_listed(root, id, path)? => {
-                bail!("this clone does not have its content; do not filter the clone, or fetch it first")
-            }
-            ["missing", ..] | [_, "tree" | "commit", ..] => None,
-            [size, "blob", ..] => size.parse().ok(),
-            [_, "dangling" | "notdir"] => None,
-            [_, "symlink" | "loop"] => bail!("it is a link that leads out of the repository or nowhere"),
-            _ if several_lines => None,
-            _ => bail!("git cat-file gives no answer; is the clone complete?"),
-        };
-        let mut blob = Blob { child, content: answers.take(size.unwrap_or(0)) };
-        if size.is_none() {
-            blob.end();
-            return Ok(None);
-        }
-        Ok(Some(blob))
-    }
-
-    fn end(&mut self) {
-        // it may still be writing what nobody reads
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Read for Blob {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.content.read(buffer)?;
-        if read == 0 && !buffer.is_empty() && self.content.limit() > 0 {
-            return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "git ended before the file did"));
-        }
-        Ok(read)
-    }
-}
-
-impl Drop for Blob {
-    fn drop(&mut self) {
-        self.end();
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::base::{self, Base, Entry};
 use crate::inputs::{self, Place};
 use anyhow::Context as _;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
     Change, Input, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart,
@@ -25,19 +26,20 @@ pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf], inputs: &[Inp
             Entry::Deleted(path) => (path, place.as_seen(path).is_file().then_some(path)),
             Entry::Renamed { from, to } => (from, Some(to)),
         };
-        if !audited(from) || !is_sealed_in(base, from)? {
+        if !audited(from) {
             continue;
         }
+        let Some(old) = sealed_in(base, from)? else { continue };
         let finding = match to {
-            Some(to) if audited(to) => kept(base, place, from, to)?,
-            Some(to) => deleted(base, from, Some(to))?,
+            Some(to) if audited(to) => kept(base, place, from, old, to)?,
+            Some(to) => deleted(base, from, old, Some(to))?,
             None => {
                 // where it may have gone without git taking it for a move, as when it grew much
                 let new = match &mut new {
                     Some(new) => new,
                     none => none.insert(new_seals(base, place, inputs)?),
                 };
-                if went_on(base, place, from, new)? { None } else { deleted(base, from, None)? }
+                if went_on(base, place, from, new)? { None } else { deleted(base, from, old, None)? }
             }
         };
         let at = to.filter(|to| audited(to)).unwrap_or(from);
@@ -149,22 +151,21 @@ fn is_sealed_file(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| told_apart(file).is_ok_and(|(layout, _)| layout == Layout::Sealed))
 }
 
-fn is_sealed_in(base: &Base, path: &Path) -> anyhow::Result<bool> {
-    let Some(blob) = base.open_file(path)? else { return Ok(false) };
-    let (layout, _) = told_apart(blob).with_context(|| format!("cannot read {} of '{}'", path.display(), base.name))?;
-    Ok(layout == Layout::Sealed)
+/// What the base revision has at a path, if that is a sealed transcript.
+fn sealed_in<'b>(base: &'b Base, path: &Path) -> anyhow::Result<Option<impl Read + Send + use<'b>>> {
+    let Some(blob) = base.open_file(path)? else { return Ok(None) };
+    let told = told_apart(blob).with_context(|| format!("cannot read {} of '{}'", path.display(), base.name))?;
+    Ok(Some(told).filter(|(layout, _)| *layout == Layout::Sealed).map(|(_, source)| source))
 }
 
 /// Whether what the base revision has at `from` goes on at `to`.
-fn kept(base: &Base, place: &Place, from: &Path, to: &Path) -> anyhow::Result<Option<Finding>> {
-    let Some(old) = base.open_file(from)? else { return Ok(None) };
+fn kept(base: &Base, place: &Place, from: &Path, old: impl Read, to: &Path) -> anyhow::Result<Option<Finding>> {
     let here = place.as_seen(to);
     let new = File::open(&here).with_context(|| format!("cannot open {}", here.display()))?;
     seal_kept(old, new).map_err(|error| of_base(base, from, &error))
 }
 
-fn deleted(base: &Base, from: &Path, to: Option<&Path>) -> anyhow::Result<Option<Finding>> {
-    let Some(old) = base.open_file(from)? else { return Ok(None) };
+fn deleted(base: &Base, from: &Path, old: impl Read + Send, to: Option<&Path>) -> anyhow::Result<Option<Finding>> {
     let to = to.map(|to| to.to_string_lossy().into_owned());
     seal_deleted(old, to.as_deref()).map(Some).map_err(|error| of_base(base, from, &error))
 }
@@ -179,7 +180,8 @@ fn new_seals(base: &Base, place: &Place, inputs: &[Input]) -> anyhow::Result<Vec
 
 fn went_on(base: &Base, place: &Place, from: &Path, new: &[PathBuf]) -> anyhow::Result<bool> {
     for to in new {
-        if kept(base, place, from, to)?.is_none() {
+        let Some(old) = base.open_file(from)? else { continue };
+        if kept(base, place, from, old, to)?.is_none() {
             return Ok(true);
         }
     }

@@ -3,6 +3,7 @@
 mod args;
 mod audit;
 mod base;
+mod blob;
 mod changes;
 mod completions;
 mod exit;
