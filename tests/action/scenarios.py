@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 from act import ROOT, Machine, Repository, run, runner_commands, workflow
 
@@ -167,6 +168,40 @@ def widened_scope():
     holds("the scope file was changed by the revision it judges" in ran.summary.replace("&#59;", ";"), "summary", ran)
     ran = scene({"scope.json": SCOPE}, {"scope.json": WIDE, "runs/a.jsonl": DIRTY}, {"scope": "scope.json", "base": "none"})
     holds(not any("permission" in one[3] for one in ran.annotations), "without a base the scope is the head's", ran)
+
+
+def formats_of_changes():
+    """Findings about files that are gone, or are no transcripts, in the formats for programs."""
+    repository = Repository(machine)
+    sealed = seal(DIRTY)
+    repository.write({"runs/a.sealed.jsonl": sealed, "runs/b.sealed.jsonl": sealed, "runs/c.jsonl": CLEAN, "scope.json": SCOPE})
+    repository.commit("base")
+    repository.write({"runs/a.sealed.jsonl": "".join(sealed.splitlines(True)[:3]), "runs/b.sealed.jsonl": None, "scope.json": WIDE})
+    repository.commit("head")
+    reports = {name: machine.home / f"changes.{name}" for name in ["json", "gitlab", "junit", "sarif"]}
+    command = [machine.binary, "audit", "--base", "HEAD^", "--scope", "scope.json", "runs"]
+    command += [f"--report={name}={path}" for name, path in reports.items()]
+    done = subprocess.run(command, cwd=repository.folder, env=machine.environment(), capture_output=True, text=True)
+    assert done.returncode == 1, done
+    subprocess.run(["check-jsonschema", "--quiet", "--schemafile", ROOT / "schemas/report.json", reports["json"]], check=True)
+    report = json.loads(reports["json"].read_text())
+    kinds = {(finding["kind"], finding["path"], finding["line"]) for finding in report["findings"]}
+    expected = {("seal-rewritten", "runs/a.sealed.jsonl", 3), ("seal-deleted", "runs/b.sealed.jsonl", None), ("policy-changed", "scope.json", 1)}
+    assert expected <= kinds, kinds
+    assert report["coverage"]["files"] == 2, report["coverage"]
+    issues = json.loads(reports["gitlab"].read_text())
+    places = {(issue["check_name"], issue["location"]["path"], issue["location"]["lines"]["begin"]) for issue in issues}
+    assert {(kind, path, line or 1) for kind, path, line in expected} <= places, places
+    for issue in issues:
+        assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}, issue
+        assert issue["severity"] in ("info", "minor", "major", "critical", "blocker"), issue
+        assert issue["description"].startswith(issue["check_name"] + ": "), issue
+    suites = {suite.get("name"): suite for suite in xml.etree.ElementTree.parse(reports["junit"]).getroot()}
+    assert [case.get("name") for case in suites["scope.json"]] == ["policy-changed: scope.json:1"], suites
+    assert suites["runs/b.sealed.jsonl"].get("failures") == "1", suites
+    results = json.loads(reports["sarif"].read_text())["runs"][0]["results"]
+    found = {(one["ruleId"], one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for one in results}
+    assert {(kind, path) for kind, path, _ in expected} <= found, found
 
 
 def fork_like():
@@ -438,7 +473,7 @@ def building():
 
 SCENARIOS = [
     clean, findings, changed_lines_first, fail_on_and_quiet, malformed, broken_seal, intact_seal, shortened_seal, deleted_seal,
-    widened_scope, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, mismatch, outside_of_the_repository,
+    widened_scope, formats_of_changes, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, mismatch, outside_of_the_repository,
     other_events, configuration, shallow_clones, getting_the_binary, building,
 ]
 
