@@ -184,6 +184,9 @@ impl Suppression {
             Some(id) if rules::rule(id).is_some_and(|rule| !rule.suppressible) => {
                 Some(format!("'{id}' cannot be suppressed: take the file out of the paths instead"))
             }
+            Some(id) if id == rules::POLICY_CHANGED.id => {
+                Some(format!("'{id}' cannot be suppressed: a policy must not hide that it was changed"))
+            }
             _ => None,
         }
     }
@@ -225,6 +228,7 @@ mod tests {
             ("[[suppressions]]\nrule = \"redundant-call\"\n", 1, "missing field `reason`"),
             ("[[suppressions]]\nrule = \"redundant\"\nreason = \"r\"\n", 1, "no rule is called 'redundant'"),
             ("[[suppressions]]\nrule = \"malformed-transcript\"\nreason = \"r\"\n", 1, "cannot be suppressed"),
+            ("[[suppressions]]\nrule = \"policy-changed\"\nreason = \"r\"\n", 1, "cannot be suppressed"),
             ("[[suppressions]]\ntool = \"t\"\nreason = \"r\"\nexpires = 2030-01-01T00:00:00Z\n", 4, "expected a date"),
         ] {
             let error = Config::parse(text).unwrap_err();

@@ -45,6 +45,8 @@ pub mod judge;
 
 pub mod seal;
 
+pub mod twin;
+
 pub mod config;
 
 pub mod audit;

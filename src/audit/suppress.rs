@@ -1,11 +1,47 @@
 //! Suppressions: findings that a project knows and accepts, each with a reason.
 
+use super::report::Settings;
 use crate::config::{Date, Suppression};
 use crate::finding::Finding;
+use crate::rules::NON_DETERMINISM;
 use crate::sanitize::visible;
 
+/// What of the findings is kept, and the count of what is not.
+pub(super) struct Sieve<'s> {
+    suppressions: Suppressions<'s>,
+    settings: &'s Settings,
+    pub(super) suppressed: u64,
+    pub(super) below_min_level: u64,
+    /// Whether a finding counts, shown or not.
+    pub(super) fails: bool,
+}
+
+impl<'s> Sieve<'s> {
+    pub(super) fn new(settings: &'s Settings) -> Sieve<'s> {
+        let suppressions = Suppressions::new(&settings.suppressions, settings.today);
+        Sieve { suppressions, settings, suppressed: 0, below_min_level: 0, fails: false }
+    }
+
+    /// Keeps of one file's findings those that are shown. Returns the first index whose answer changed, shown or not.
+    pub(super) fn keep(&mut self, path: &str, findings: &mut Vec<Finding>) -> Option<u64> {
+        self.suppressed += self.suppressions.apply(path, findings);
+        self.fails |= findings.iter().any(|finding| finding.level >= self.settings.fail_on);
+        let divergence = findings.iter().find(|finding| finding.rule.id == NON_DETERMINISM.id);
+        let divergence = divergence.and_then(|finding| finding.index);
+        let before = findings.len();
+        findings.retain(|finding| finding.level >= self.settings.min_level);
+        self.below_min_level += (before - findings.len()) as u64;
+        divergence
+    }
+
+    /// What must be said about suppressions that did nothing.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        self.suppressions.remarks()
+    }
+}
+
 /// The suppressions of a run, and how often each matched.
-pub(super) struct Suppressions<'s> {
+struct Suppressions<'s> {
     all: Vec<Compiled<'s>>,
 }
 
@@ -17,7 +53,7 @@ struct Compiled<'s> {
 }
 
 impl<'s> Suppressions<'s> {
-    pub(super) fn new(all: &'s [Suppression], today: Option<Date>) -> Suppressions<'s> {
+    fn new(all: &'s [Suppression], today: Option<Date>) -> Suppressions<'s> {
         let compile = |suppression: &'s Suppression| Compiled {
             suppression,
             // the configuration was refused if this is none
@@ -33,7 +69,7 @@ impl<'s> Suppressions<'s> {
 
     /// Takes out the findings of one file that are suppressed, and says how many they are. All suppressions that fit
     /// count a match.
-    pub(super) fn apply(&mut self, path: &str, findings: &mut Vec<Finding>) -> u64 {
+    fn apply(&mut self, path: &str, findings: &mut Vec<Finding>) -> u64 {
         // `*` and `?` stop at `/`, `**` does not
         let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
         let fits_path = |pattern: &glob::Pattern| pattern.matches_with(path, options);
@@ -57,7 +93,7 @@ impl<'s> Suppressions<'s> {
     }
 
     /// What must be said about suppressions that did nothing.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for compiled in &self.all {
             let name = describe(compiled.suppression);

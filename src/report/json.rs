@@ -21,7 +21,7 @@ pub struct JsonReport<'r> {
     schema_version: u32,
     /// What made the report.
     tool: JsonTool,
-    /// The command: `audit`, `replay`, `scope` or `verify`.
+    /// The command: `audit`, `audit --seals-only`, `replay`, `scope`, `seal-all` or `verify`.
     command: &'static str,
     /// `clean`, `findings`, `empty` (nothing to audit) or `failed` (a file could not be judged).
     verdict: &'static str,

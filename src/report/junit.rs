@@ -88,6 +88,9 @@ fn suite(report: &Report, file: &FileReport, room: usize) -> TestSuite {
 /// The rules that a file was held against.
 fn rules(report: &Report, file: &FileReport) -> Vec<&'static Rule> {
     let no_scope = report.coverage.not_judged.iter().any(|reason| reason.starts_with("permissions"));
+    if file.aside {
+        return Vec::new();
+    }
     let mut rules: Vec<&'static Rule> = vec![&MALFORMED_TRANSCRIPT];
     if file.failure.is_some() {
         return rules;

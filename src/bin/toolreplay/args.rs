@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Scope(ScopeArgs),
     /// Seal a transcript into a SHA-256 hash chain
     Seal(SealArgs),
+    /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
+    SealAll(SealAllArgs),
     /// Verify that nobody edited a sealed transcript
     Verify(VerifyArgs),
     /// Say what a rule means, why it matters and what to do
@@ -92,6 +94,15 @@ pub(crate) struct AuditArgs {
     /// Scope file: the tools that the agent may call
     #[arg(long, value_name = "FILE")]
     pub(crate) scope: Option<PathBuf>,
+
+    /// Compare with this revision, through git: sealed transcripts may only grow, and the scope file and the
+    /// configuration are read from it
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub(crate) base: Option<String>,
+
+    /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
+    #[arg(long)]
+    pub(crate) seals_only: bool,
 
     #[command(flatten)]
     pub(crate) mutators: Mutators,
@@ -159,6 +170,24 @@ pub(crate) struct SealArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SealAllArgs {
+    /// Transcripts, folders (searched for *.jsonl and *.ndjson, hidden and sealed ones left out) and globs
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write the sealed transcripts into this folder instead
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) into: Option<PathBuf>,
+
+    /// Let a run pass that found nothing to seal
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Sealed transcripts; '-' is standard input
     #[arg(value_name = "FILE", required = true)]
@@ -211,7 +240,7 @@ pub(crate) struct Mutators {
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
-    /// FORMAT is one of text, json, junit, sarif, github and markdown. Where no other report goes to standard output,
+    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab and outputs (name=value lines). Where no other report goes to standard output,
     /// text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
     pub(crate) reports: Vec<ReportTarget>,

@@ -30,6 +30,28 @@ impl Place {
         Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown }
     }
 
+    /// The path from the root of the repository by names alone, for what is asked of another revision: a link that this
+    /// revision has put in its way must not lead elsewhere. `None`: it is outside.
+    pub(crate) fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let root = self.root.as_deref()?;
+        let full = normal(&self.folder.join(path));
+        if let Ok(inside) = full.strip_prefix(root) {
+            return Some(inside.to_owned());
+        }
+        // the same folder may have another name, through a link above the repository
+        let root = root.canonicalize().ok()?;
+        let above: Vec<&Path> = full.ancestors().collect();
+        let found = above.into_iter().rev().find(|folder| folder.canonicalize().is_ok_and(|real| real == root))?;
+        full.strip_prefix(found).ok().map(Path::to_owned)
+    }
+
+    /// The path as the user would write it, of a file given from the root of the repository.
+    pub(crate) fn as_seen(&self, inside: &Path) -> PathBuf {
+        let Some(root) = &self.root else { return inside.to_owned() };
+        let full = root.join(inside);
+        full.strip_prefix(&self.folder).map(Path::to_owned).unwrap_or(full)
+    }
+
     /// The path from the root of the repository, or an absolute one for what is not in it.
     fn path_from_root(&self, path: &Path) -> String {
         let root = self.root.as_deref().unwrap_or(&self.folder);
@@ -112,6 +134,32 @@ fn walk(folder: &Path, hidden_too: bool) -> impl Iterator<Item = walkdir::Result
     WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(shown)
 }
 
+/// Whether a file, by its path from the root of the repository, is one that `paths` would find, were it there.
+pub(crate) fn would_find(place: &Place, paths: &[PathBuf], file: &Path) -> bool {
+    let in_folder = |folder: &Path| {
+        let Ok(inside) = file.strip_prefix(folder) else { return false };
+        let hidden = |part: &std::ffi::OsStr| part.as_encoded_bytes().first() == Some(&b'.');
+        is_transcript_name(file) && !inside.iter().any(hidden)
+    };
+    paths.iter().any(|path| {
+        let real = || place.inside(&place.folder.join(path).canonicalize().ok()?);
+        let named = place.inside(path);
+        if [named.clone(), real()].into_iter().flatten().any(|path| file == path || in_folder(&path)) {
+            return true;
+        }
+        let Some(pattern) = named.as_deref().and_then(Path::to_str).and_then(|text| glob::Pattern::new(text).ok())
+        else {
+            return false;
+        };
+        let fits = |path: &Path| pattern.matches_path_with(path, GLOB);
+        fits(file) || file.ancestors().skip(1).any(|folder| fits(folder) && in_folder(folder))
+    })
+}
+
+/// How the globs of the command line match.
+const GLOB: glob::MatchOptions =
+    glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
 fn is_transcript_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
 }
@@ -169,11 +217,6 @@ fn pattern(path: &Path) -> Option<anyhow::Result<Pattern>> {
 }
 
 fn glob(place: &Place, pattern: &Pattern, found: &mut Found) {
-    let options = glob::MatchOptions {
-        require_literal_separator: true,
-        require_literal_leading_dot: true,
-        ..glob::MatchOptions::default()
-    };
     let from_here = pattern.start.as_os_str().is_empty();
     let start = if from_here { Path::new(".") } else { &pattern.start };
     let mut taken: Vec<PathBuf> = Vec::new();
@@ -188,7 +231,7 @@ fn glob(place: &Place, pattern: &Pattern, found: &mut Found) {
         // the pattern knows nothing of the `.` that the walk started at
         let path = if from_here { entry.path().strip_prefix(".").unwrap_or(entry.path()) } else { entry.path() };
         let text = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
-        let fits = entry.depth() > 0 && pattern.fits.matches_with(&text, options);
+        let fits = entry.depth() > 0 && pattern.fits.matches_with(&text, GLOB);
         if !fits || taken.iter().any(|folder| path.starts_with(folder)) {
             continue;
         }

@@ -2,6 +2,9 @@
 
 mod args;
 mod audit;
+mod base;
+mod blob;
+mod changes;
 mod completions;
 mod exit;
 mod explain;
@@ -12,6 +15,7 @@ mod replay;
 mod schema;
 mod scope;
 mod seal;
+mod seal_all;
 mod verify;
 
 use args::{Cli, Command};
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
+        Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
