@@ -81,7 +81,7 @@ pub struct Event {
     #[schemars(length(min = 1))]
     pub span_id: String,
     /// The span that was open around it, or null.
-    #[schemars(required)]
+    #[schemars(extend("type" = ["string", "null"]), required)]
     pub parent_span_id: Option<String>,
     /// Position in the capture, from 1.
     #[schemars(range(min = 1))]
@@ -98,7 +98,7 @@ pub struct Event {
     /// `running` at the start.
     pub status: Status,
     /// Time since the start event; null at the start.
-    #[schemars(required, range(min = 0))]
+    #[schemars(extend("type" = ["number", "null"]), required, range(min = 0))]
     pub duration_ms: Option<f64>,
     /// What was observed, after redaction.
     pub data: Map<String, Value>,

@@ -203,12 +203,8 @@ impl Stream {
             if reason.is_empty() {
                 self.issues.add("finish_reason_empty");
             } else {
-                let mut kept = String::new();
-                if self.room.push(&mut kept, reason) {
-                    state.finish_reason = Some(kept);
-                } else {
-                    state.finish_reason.get_or_insert_default();
-                }
+                // Kept also where the copy's limit is reached: how a reply ended fits into what its choice took.
+                state.finish_reason = Some(reason.chars().take(32).collect());
             }
         }
         for name in ["logprobs", "content_filter_results"] {

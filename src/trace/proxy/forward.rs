@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::capture::{Capture, Opening, Outcome, undecoded};
 use super::tap::{Recording, Tap};
 use super::{Config, Shared, encoding, headers};
-use crate::trace::clock;
+use crate::trace::{Redactor, clock};
 use crate::trace::protocol::{CHAT_COMPLETIONS, Head, Issues, PROTOCOLS, Protocol};
 
 pub(super) type Client = PooledClient<HttpsConnector<HttpConnector>, Either<Full<Bytes>, Incoming>>;
@@ -137,7 +137,8 @@ async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Ref
     *outgoing.headers_mut() = headers::request(&parts.headers, &shared.config.forward_headers);
     let sent = send(shared, outgoing).await;
     let status = sent.as_ref().map_or_else(|refusal| refusal.status, Response::status);
-    let shown: String = shared.names.text(&below).chars().take(200).flat_map(char::escape_default).collect();
+    let secrets = headers::secrets(&parts.headers, parts.uri.query(), &shared.config.forward_headers, &shared.names);
+    let shown: String = Redactor::new(secrets, [""; 0]).text(&below).chars().take(200).flat_map(char::escape_default).collect();
     (shared.log)(&format!("passed through, not recorded: {method} /v1{shown} -> {}", status.as_u16()));
     let (mut parts, body) = sent?.into_parts();
     headers::strip_response(&mut parts.headers);
@@ -158,8 +159,12 @@ async fn send(shared: &Shared, request: Request<Either<Full<Bytes>, Incoming>>) 
     match tokio::time::timeout(shared.config.timeout, shared.client.request(request)).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => {
-            let what = if error.is_connect() { "the upstream cannot be reached" } else { "the upstream closed the connection without a reply; nothing was sent again" };
-            Err(refuse(StatusCode::BAD_GATEWAY, "upstream_unreachable", format!("{what}: {}", causes(&error))))
+            let (code, what) = if error.is_connect() {
+                ("upstream_unreachable", "the upstream cannot be reached")
+            } else {
+                ("upstream_closed", "the upstream gave no reply; nothing was sent again")
+            };
+            Err(refuse(StatusCode::BAD_GATEWAY, code, format!("{what}: {}", causes(&error))))
         }
         Err(_) => Err(refuse(StatusCode::GATEWAY_TIMEOUT, "upstream_timeout", format!("the upstream sent no reply within {} s (--timeout)", shared.config.timeout.as_secs_f64()))),
     }

@@ -1,0 +1,64 @@
+//! The published schema is generated from the types, and every capture of every test here is held to it.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use toolreplay::trace::event::json_schema;
+
+const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/trace-event.json");
+
+static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(PUBLISHED).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+});
+
+/// Checks every line of a capture.
+pub(crate) fn check(capture: &str) {
+    for line in capture.lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        if let Err(error) = VALIDATOR.validate(&value) {
+            panic!("{}: {line}", error.to_string().chars().take(200).collect::<String>());
+        }
+    }
+}
+
+fn text() -> String {
+    format!("{:#}\n", json_schema())
+}
+
+#[test]
+fn the_published_schema_is_current() {
+    let published = std::fs::read_to_string(PUBLISHED).unwrap_or_default();
+    assert!(published == text(), "run: cargo test --test trace write_schema -- --ignored");
+}
+
+#[test]
+#[ignore = "writes schemas/trace-event.json"]
+fn write_schema() {
+    std::fs::create_dir_all(Path::new(PUBLISHED).parent().unwrap()).unwrap();
+    std::fs::write(PUBLISHED, text()).unwrap();
+}
+
+#[test]
+fn the_schema_refuses_what_is_no_event() {
+    let event = json!({
+        "version": 1, "trace_id": "t", "span_id": "s", "parent_span_id": null, "sequence": 1,
+        "timestamp": "2026-01-02T03:04:05.000006Z", "kind": "tool", "name": "n", "phase": "start", "status": "running",
+        "duration_ms": null, "data": {}, "truncated": false, "source": "runtime_wrapper",
+    });
+    assert!(VALIDATOR.is_valid(&event));
+    for (name, bad) in [
+        ("version", json!(2)), ("sequence", json!(0)), ("timestamp", json!("yesterday")), ("kind", json!("dance")), ("phase", json!(null)),
+        ("status", json!("fine")), ("data", json!([])), ("truncated", json!("no")), ("source", json!("rumour")), ("duration_ms", json!("1")),
+    ] {
+        let mut wrong = event.clone();
+        wrong[name] = bad;
+        assert!(!VALIDATOR.is_valid(&wrong), "{name}");
+    }
+    for name in event.as_object().unwrap().keys() {
+        let mut wrong = event.clone();
+        wrong.as_object_mut().unwrap().remove(name);
+        assert!(!VALIDATOR.is_valid(&wrong), "without {name}");
+    }
+}
