@@ -76,7 +76,13 @@ pub struct Session {
 pub fn calls(captures: &[Capture]) -> Vec<Session> {
     let mut moments: Vec<Moment<'_>> = captures.iter().flat_map(moments).collect();
     // Sorting is stable and ids sort by time, so that equal timestamps keep a defined order.
-    moments.sort_by(|a, b| (&a.event.timestamp, &a.event.trace_id, a.event.sequence).cmp(&(&b.event.timestamp, &b.event.trace_id, b.event.sequence)));
+    moments.sort_by(|a, b| {
+        (&a.event.timestamp, &a.event.trace_id, a.event.sequence).cmp(&(
+            &b.event.timestamp,
+            &b.event.trace_id,
+            b.event.sequence,
+        ))
+    });
 
     let mut order: Vec<String> = Vec::new();
     let mut sessions: BTreeMap<String, Session> = BTreeMap::new();
@@ -94,13 +100,16 @@ pub fn calls(captures: &[Capture]) -> Vec<Session> {
                 });
                 let parents: Vec<&str> = list(data, "parent_request_ids").filter_map(Value::as_str).collect();
                 for result in list(data, "agent_reported_tool_results") {
-                    session.report(&parents, Report {
-                        request_id: request_id.clone(),
-                        id: field_text(result, "id"),
-                        content: result.get("content").cloned().unwrap_or_default(),
-                        is_error: result.get("is_error").and_then(Value::as_bool),
-                        place: moment.place.clone(),
-                    });
+                    session.report(
+                        &parents,
+                        Report {
+                            request_id: request_id.clone(),
+                            id: field_text(result, "id"),
+                            content: result.get("content").cloned().unwrap_or_default(),
+                            is_error: result.get("is_error").and_then(Value::as_bool),
+                            place: moment.place.clone(),
+                        },
+                    );
                 }
             }
             Phase::End => {
@@ -136,7 +145,9 @@ impl Session {
         match at {
             Some(at) => self.calls[at].result = Some(report),
             None => {
-                let known = |call: &Call| same_id(call) && call.result.as_ref().is_some_and(|known| known.content == report.content);
+                let known = |call: &Call| {
+                    same_id(call) && call.result.as_ref().is_some_and(|known| known.content == report.content)
+                };
                 if !self.calls.iter().any(known) {
                     self.unmatched.push(report);
                 }

@@ -112,7 +112,13 @@ pub(crate) fn preview(text: &str, characters: usize) -> Value {
     let end = text
         .char_indices()
         .find(|&(_, c)| {
-            let cost = if matches!(c, '"' | '\\') { 2 } else if c < ' ' { 6 } else { 1 };
+            let cost = if matches!(c, '"' | '\\') {
+                2
+            } else if c < ' ' {
+                6
+            } else {
+                1
+            };
             let stop = cost > room;
             room = room.saturating_sub(cost);
             stop
@@ -130,13 +136,15 @@ fn cut_strings(value: &mut Value, longest: usize) {
         Value::Array(items) => items.iter_mut().for_each(|item| cut_strings(item, longest)),
         // A preview that was made with a larger bound is cut again, in place.
         Value::Object(fields) => {
-            let is_preview = fields.len() == 3 && fields.contains_key("characters") && fields.get("truncated") == Some(&Value::Bool(true));
+            let is_preview = fields.len() == 3
+                && fields.contains_key("characters")
+                && fields.get("truncated") == Some(&Value::Bool(true));
             match fields.get_mut("preview") {
-            Some(Value::String(text)) if is_preview => {
-                let end = text.char_indices().nth(longest).map_or(text.len(), |(at, _)| at);
-                text.truncate(end);
-            }
-            _ => fields.iter_mut().for_each(|(_, field)| cut_strings(field, longest)),
+                Some(Value::String(text)) if is_preview => {
+                    let end = text.char_indices().nth(longest).map_or(text.len(), |(at, _)| at);
+                    text.truncate(end);
+                }
+                _ => fields.iter_mut().for_each(|(_, field)| cut_strings(field, longest)),
             }
         }
         _ => {}

@@ -10,17 +10,17 @@
 //! A recording is evidence of what was observed. It never claims an execution that was not seen, and recording
 //! never changes, retries or fails what it observes.
 
+pub mod calls;
 mod clock;
 pub mod event;
 mod limits;
-mod redact;
-mod recorder;
 pub mod protocol;
-pub mod read;
-pub mod calls;
-pub mod show;
 #[cfg(feature = "proxy")]
 pub mod proxy;
+pub mod read;
+mod recorder;
+mod redact;
+pub mod show;
 
 pub use limits::Limits;
 pub use recorder::{Entered, Options, Recorder, RecorderError, Scoped, Span};

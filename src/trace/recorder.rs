@@ -114,7 +114,13 @@ impl Recorder {
             trace_id: clock::ordered_id(),
             redactor: Redactor::new(known_secrets, redacted_fields),
             limits,
-            state: Mutex::new(State { file: output.map(create).transpose()?, events: Vec::new(), dropped: 0, errors: 0, finished: false }),
+            state: Mutex::new(State {
+                file: output.map(create).transpose()?,
+                events: Vec::new(),
+                dropped: 0,
+                errors: 0,
+                finished: false,
+            }),
         })))
     }
 
@@ -127,7 +133,8 @@ impl Recorder {
     /// Begins a span inside the one that is entered on this thread, if any.
     #[must_use = "a span that is dropped at once is recorded as cancelled"]
     pub fn span(&self, kind: Kind, name: &str, input: Value) -> Span {
-        let parent = CURRENT.with_borrow(|open| open.iter().rev().find(|one| one.recorder == self.0.id).map(|one| one.span_id.clone()));
+        let parent = CURRENT
+            .with_borrow(|open| open.iter().rev().find(|one| one.recorder == self.0.id).map(|one| one.span_id.clone()));
         self.begin(parent, kind, name, input)
     }
 

@@ -32,18 +32,26 @@ pub struct Redactor {
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Redactor").field("secrets", &self.secrets.len()).field("fields", &self.fields).finish_non_exhaustive()
+        f.debug_struct("Redactor")
+            .field("secrets", &self.secrets.len())
+            .field("fields", &self.fields)
+            .finish_non_exhaustive()
     }
 }
 
 impl Redactor {
     /// A redactor for these literal secrets and, beside the built-in ones, these field names.
-    pub fn new<S: AsRef<str>, F: AsRef<str>>(secrets: impl IntoIterator<Item = S>, fields: impl IntoIterator<Item = F>) -> Self {
+    pub fn new<S: AsRef<str>, F: AsRef<str>>(
+        secrets: impl IntoIterator<Item = S>,
+        fields: impl IntoIterator<Item = F>,
+    ) -> Self {
         let mut known = BTreeSet::new();
         for secret in secrets {
             let secret = secret.as_ref().trim();
             if secret.len() >= SHORTEST_SECRET {
-                known.insert(percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string());
+                known.insert(
+                    percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string(),
+                );
                 known.insert(secret.to_owned());
             }
         }
@@ -82,7 +90,9 @@ impl Redactor {
         let mut at = 0;
         while let Some(hit) = find(text, at) {
             // Every rule cuts at ASCII or at the ends of a needle, so these are character boundaries.
-            let (Some(before), Some(secret)) = (text.get(at..hit.range.start), text.get(hit.range.clone())) else { break };
+            let (Some(before), Some(secret)) = (text.get(at..hit.range.start), text.get(hit.range.clone())) else {
+                break;
+            };
             out.push_str(before);
             out.push_str(&self.mark(hit.rule, secret));
             at = hit.range.end;
@@ -139,13 +149,14 @@ impl Redactor {
 
     fn visit_text(&self, text: &mut String, nested: usize) -> bool {
         let mut hit = false;
-        if nested > 0 && text.starts_with(['{', '[']) && text.contains('"') {
-            if let Ok(mut inner) = serde_json::from_str::<Value>(text) {
-                if self.visit(&mut inner, "", nested - 1) {
-                    *text = inner.to_string();
-                    hit = true;
-                }
-            }
+        if nested > 0
+            && text.starts_with(['{', '['])
+            && text.contains('"')
+            && let Ok(mut inner) = serde_json::from_str::<Value>(text)
+            && self.visit(&mut inner, "", nested - 1)
+        {
+            *text = inner.to_string();
+            hit = true;
         }
         if let Cow::Owned(clean) = self.text(text) {
             *text = clean;
@@ -184,7 +195,8 @@ impl Redactor {
     /// Whether the value of a query parameter of this name is secret: the same names and the short ones of URLs.
     #[must_use]
     pub fn is_secret_parameter(&self, name: &str) -> bool {
-        self.is_secret_field(name) || matches!(fold(name).as_str(), "key" | "token" | "sig" | "signature" | "auth" | "access" | "code")
+        self.is_secret_field(name)
+            || matches!(fold(name).as_str(), "key" | "token" | "sig" | "signature" | "auth" | "access" | "code")
     }
 
     /// The text that stands for a secret.
@@ -227,14 +239,44 @@ fn fold(name: &str) -> String {
 
 /// Runs of whole segments that make a name sensitive wherever they stand in it.
 const SENSITIVE: &[&str] = &[
-    "authorization", "api_key", "apikey", "security_token", "cookie", "cookies", "password", "passwords", "passwd", "pwd",
-    "passphrase", "secret", "secrets", "private_key", "access_token", "refresh_token", "id_token", "auth_token", "bearer",
-    "bearer_token", "session_token", "credential", "credentials", "connection_string", "dsn", "signing_key",
-    "secret_key", "access_key", "csrf", "csrf_token", "xsrf_token", "sessionid", "connect_sid",
+    "authorization",
+    "api_key",
+    "apikey",
+    "security_token",
+    "cookie",
+    "cookies",
+    "password",
+    "passwords",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "secret",
+    "secrets",
+    "private_key",
+    "access_token",
+    "refresh_token",
+    "id_token",
+    "auth_token",
+    "bearer",
+    "bearer_token",
+    "session_token",
+    "credential",
+    "credentials",
+    "connection_string",
+    "dsn",
+    "signing_key",
+    "secret_key",
+    "access_key",
+    "csrf",
+    "csrf_token",
+    "xsrf_token",
+    "sessionid",
+    "connect_sid",
 ];
 /// Last segments that say the value is about a secret and is none.
 const ABOUT: &[&str] = &[
-    "count", "cost", "limit", "budget", "length", "policy", "required", "enabled", "type", "expires", "expiry", "at", "in", "name", "url", "uri", "hint", "field", "id",
+    "count", "cost", "limit", "budget", "length", "policy", "required", "enabled", "type", "expires", "expiry", "at",
+    "in", "name", "url", "uri", "hint", "field", "id",
 ];
 
 fn is_sensitive(folded: &str) -> bool {

@@ -33,7 +33,8 @@ pub fn view(path: &Path) -> std::io::Result<View> {
         }
     }
     // Order of observation; files without events last.
-    let key = |capture: &Capture| capture.events.first().map(|(_, event)| (event.timestamp.clone(), event.trace_id.clone()));
+    let key =
+        |capture: &Capture| capture.events.first().map(|(_, event)| (event.timestamp.clone(), event.trace_id.clone()));
     view.captures.sort_by_key(|capture| key(capture).map_or((1, None), |key| (0, Some(key))));
     Ok(view)
 }
@@ -42,7 +43,8 @@ impl View {
     /// Whether every file was read whole.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.unreadable.is_empty() && self.captures.iter().all(|capture| capture.errors.is_empty() && capture.summary.is_some())
+        self.unreadable.is_empty()
+            && self.captures.iter().all(|capture| capture.errors.is_empty() && capture.summary.is_some())
     }
 
     /// The view for programs.
@@ -88,13 +90,21 @@ impl View {
             }
         }
         for session in order {
-            let captures: Vec<&Capture> = self.captures.iter().filter(|capture| session_id(capture) == session).collect();
+            let captures: Vec<&Capture> =
+                self.captures.iter().filter(|capture| session_id(capture) == session).collect();
             match session {
                 Some(id) => {
-                    let how = captures[0].events.first().and_then(|(_, event)| event.data.get("association")?.as_str()).unwrap_or_default();
+                    let how = captures[0]
+                        .events
+                        .first()
+                        .and_then(|(_, event)| event.data.get("association")?.as_str())
+                        .unwrap_or_default();
                     let count = captures.len();
                     let plural = if count == 1 { "" } else { "s" };
-                    page.line(0, &[(BOLD, "session "), (BOLD, id), (DIM, &format!("  {how}, {count} request{plural}"))]);
+                    page.line(
+                        0,
+                        &[(BOLD, "session "), (BOLD, id), (DIM, &format!("  {how}, {count} request{plural}"))],
+                    );
                 }
                 None => page.line(0, &[(BOLD, "no session")]),
             }
@@ -144,7 +154,11 @@ fn file_json(capture: &Capture) -> Value {
     let known: HashSet<&str> = spans.iter().map(|(id, _)| *id).collect();
     let unfinished: Value = spans.iter().filter(|(_, span)| span.end.is_none()).map(|(id, _)| *id).collect();
     let is_orphan = |span: &SpanView<'_>| {
-        span.start.is_none() || span.start.and_then(|start| start.parent_span_id.as_deref()).is_some_and(|parent| !known.contains(parent))
+        span.start.is_none()
+            || span
+                .start
+                .and_then(|start| start.parent_span_id.as_deref())
+                .is_some_and(|parent| !known.contains(parent))
     };
     let orphans: Value = spans.iter().filter(|(_, span)| is_orphan(span)).map(|(id, _)| *id).collect();
     let shown: Vec<Value> = spans.iter().map(|(id, span)| span_json(id, span)).collect();
@@ -213,8 +227,10 @@ impl Page {
         if spans.is_empty() {
             self.line(1, &[(YELLOW, "empty capture "), ("", &capture.path.to_string_lossy())]);
         }
-        let parents: BTreeMap<&str, Option<&str>> =
-            spans.iter().map(|(id, span)| (*id, span.start.or(span.end).and_then(|event| event.parent_span_id.as_deref()))).collect();
+        let parents: BTreeMap<&str, Option<&str>> = spans
+            .iter()
+            .map(|(id, span)| (*id, span.start.or(span.end).and_then(|event| event.parent_span_id.as_deref())))
+            .collect();
         for (id, span) in &spans {
             let mut depth = 1;
             let mut above = parents.get(id).copied().flatten();
@@ -230,7 +246,8 @@ impl Page {
         match &capture.summary {
             None => self.line(2, &[(YELLOW, "! no capture summary: the capture is unfinished")]),
             Some(summary) if summary.dropped_events + summary.capture_errors > 0 => {
-                let text = format!("! {} events dropped, {} writes failed", summary.dropped_events, summary.capture_errors);
+                let text =
+                    format!("! {} events dropped, {} writes failed", summary.dropped_events, summary.capture_errors);
                 self.line(2, &[(RED, &text)]);
             }
             Some(_) => {}
@@ -251,9 +268,23 @@ impl Page {
         let input = span.start.map_or(&empty, |event| &event.data);
         let output = span.end.map_or(&empty, |event| &event.data);
         let model = input.get("request").and_then(|request| request.get("model")).map(word).unwrap_or_default();
-        let http = output.get("http_status").filter(|status| !status.is_null()).map_or(String::new(), |status| format!(" {status}"));
+        let http = output
+            .get("http_status")
+            .filter(|status| !status.is_null())
+            .map_or(String::new(), |status| format!(" {status}"));
         let title = format!(" {} {}", word(&json!(any.kind)), any.name);
-        self.line(depth, &[(DIM, time), ("", &title), ("", if model.is_empty() { "" } else { " " }), (BOLD, &model), (style, &format!(" {status}")), (DIM, &http), (DIM, &took)]);
+        self.line(
+            depth,
+            &[
+                (DIM, time),
+                ("", &title),
+                ("", if model.is_empty() { "" } else { " " }),
+                (BOLD, &model),
+                (style, &format!(" {status}")),
+                (DIM, &http),
+                (DIM, &took),
+            ],
+        );
         if let Some(request) = input.get("request_id") {
             let parents = items(input, "parent_request_ids").map(word).collect::<Vec<_>>().join(", ");
             let follows = if parents.is_empty() { String::new() } else { format!(" follows {parents}") };
@@ -262,7 +293,10 @@ impl Page {
         for result in items(input, "agent_reported_tool_results") {
             let failed = result.get("is_error") == Some(&Value::Bool(true));
             let mark = if failed { "agent reported (error) " } else { "agent reported " };
-            self.line(depth + 1, &[(CYAN, "<- "), ("", mark), (DIM, &id_of(result)), ("", " "), ("", &short(result.get("content")))]);
+            self.line(
+                depth + 1,
+                &[(CYAN, "<- "), ("", mark), (DIM, &id_of(result)), ("", " "), ("", &short(result.get("content")))],
+            );
         }
         if let Some(value) = input.get("input") {
             self.line(depth + 1, &[(DIM, "in  "), ("", &short(Some(value)))]);
@@ -271,7 +305,19 @@ impl Page {
             for call in items(output, list) {
                 let name = call.get("name").map(word).unwrap_or_default();
                 let partial = if call.get("partial").is_some() { " (cut)" } else { "" };
-                self.line(depth + 1, &[(CYAN, "-> "), ("", what), (BOLD, &name), ("", " "), ("", &short(call.get("arguments"))), ("", " "), (DIM, &id_of(call)), (RED, partial)]);
+                self.line(
+                    depth + 1,
+                    &[
+                        (CYAN, "-> "),
+                        ("", what),
+                        (BOLD, &name),
+                        ("", " "),
+                        ("", &short(call.get("arguments"))),
+                        ("", " "),
+                        (DIM, &id_of(call)),
+                        (RED, partial),
+                    ],
+                );
             }
         }
         if let Some(text) = reply_text(output.get("response")) {
@@ -304,9 +350,13 @@ fn id_of(value: &Value) -> String {
 fn reply_text(response: Option<&Value>) -> Option<String> {
     let response = response?;
     let chat = response.get("choices").and_then(|choices| choices.get(0)?.get("message")?.get("content")?.as_str());
-    let parts = response.get("content").or_else(|| response.get("output")).and_then(Value::as_array).into_iter().flatten();
-    let nested = parts.flat_map(|part| part.get("content").and_then(Value::as_array).map_or(std::slice::from_ref(part), Vec::as_slice));
-    let text = chat.map(str::to_owned).unwrap_or_else(|| nested.filter_map(|part| part.get("text")?.as_str()).collect());
+    let parts =
+        response.get("content").or_else(|| response.get("output")).and_then(Value::as_array).into_iter().flatten();
+    let nested = parts.flat_map(|part| {
+        part.get("content").and_then(Value::as_array).map_or(std::slice::from_ref(part), Vec::as_slice)
+    });
+    let text =
+        chat.map(str::to_owned).unwrap_or_else(|| nested.filter_map(|part| part.get("text")?.as_str()).collect());
     Some(text).filter(|text| !text.is_empty())
 }
 

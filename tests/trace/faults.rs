@@ -28,7 +28,10 @@ fn a_client_that_leaves_takes_its_upstream_along() {
         ("before the head", Vec::new()),
         ("after the head", SSE_HEAD.to_vec()),
         ("within the stream", [SSE_HEAD, chunk.as_bytes()].concat()),
-        ("within a JSON body", b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"choices\":[".to_vec()),
+        (
+            "within a JSON body",
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"choices\":[".to_vec(),
+        ),
     ] {
         let (left, leaves) = channel::<Instant>();
         let (sender, receiver) = channel();
@@ -107,7 +110,9 @@ fn stalled_readers_hold_the_upstream_back_and_no_memory() {
     // Others are served meanwhile.
     assert_eq!(proxy.send("GET /health", "").status, 200);
     drop(clients);
-    eventually("all captures are finished", || texts(&proxy.folder).values().filter(|text| text.contains("capture_summary")).count() == 20);
+    eventually("all captures are finished", || {
+        texts(&proxy.folder).values().filter(|text| text.contains("capture_summary")).count() == 20
+    });
 }
 
 #[test]
@@ -209,7 +214,10 @@ fn a_full_disk_costs_captures_and_no_traffic() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path().join("small");
     std::fs::create_dir(&folder).unwrap();
-    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k,nr_inodes=40", "none"]).arg(&folder).status();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k,nr_inodes=40", "none"])
+        .arg(&folder)
+        .status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!("skipped: a small file system cannot be mounted here");
         return;

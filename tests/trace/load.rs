@@ -10,7 +10,9 @@ use super::support::*;
 
 fn finished(proxy: &Proxy, count: usize) {
     eventually("every request has its capture", || proxy.files().len() == count);
-    eventually("every capture is finished", || proxy.files().iter().all(|file| std::fs::read_to_string(file).unwrap().contains("capture_summary")));
+    eventually("every capture is finished", || {
+        proxy.files().iter().all(|file| std::fs::read_to_string(file).unwrap().contains("capture_summary"))
+    });
 }
 
 #[test]
@@ -34,7 +36,8 @@ fn a_thousand_streams_at_once() {
                 let open = |number: usize| {
                     let mut stream = TcpStream::connect(proxy.address).unwrap();
                     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-                    let body = json!({"stream": true, "messages": [{"role": "user", "content": format!("n{number}")}]}).to_string();
+                    let body = json!({"stream": true, "messages": [{"role": "user", "content": format!("n{number}")}]})
+                        .to_string();
                     stream.write_all(&request(CHAT, proxy.address, body.as_bytes())).unwrap();
                     stream
                 };
@@ -70,9 +73,13 @@ fn of_many_requests_each_is_captured_whole() {
             threads.spawn(move || {
                 let mut stream = BufReader::new(TcpStream::connect(proxy.address).unwrap());
                 for number in 0..100 {
-                    let body = json!({"messages": [{"role": "user", "content": format!("{client}/{number}")}]}).to_string();
+                    let body =
+                        json!({"messages": [{"role": "user", "content": format!("{client}/{number}")}]}).to_string();
                     stream.get_mut().write_all(&request(CHAT, proxy.address, body.as_bytes())).unwrap();
-                    assert_eq!(read_reply(&mut stream).json()["choices"][0]["message"]["content"], format!("{client}/{number}"));
+                    assert_eq!(
+                        read_reply(&mut stream).json()["choices"][0]["message"]["content"],
+                        format!("{client}/{number}")
+                    );
                 }
             });
         }

@@ -40,7 +40,10 @@ fn responses_as_json() {
     let first = proxy.capture_of(&proxy.send(RESPONSES, json!({"model": "m", "input": "hello"}).to_string()));
     assert_eq!(first.calls(), ["read_file({\"path\":\"a\"})", "patch(\"*** begin\")"]);
     let server = first.end.data["server_executed_tools"].as_array().unwrap();
-    assert_eq!((&server[0]["name"], &server[1]["name"], &server[1]["arguments"]), (&json!("web_search"), &json!("lookup"), &json!({"k": 1})));
+    assert_eq!(
+        (&server[0]["name"], &server[1]["name"], &server[1]["arguments"]),
+        (&json!("web_search"), &json!("lookup"), &json!({"k": 1}))
+    );
     assert_eq!((first.status().as_str(), first.issues()), ("ok", vec![]));
     assert_eq!(upstream.last().line, "POST /base/v1/responses HTTP/1.1");
 
@@ -52,7 +55,10 @@ fn responses_as_json() {
     ]);
     let next = proxy.capture_of(&proxy.send(RESPONSES, json!({"input": history}).to_string()));
     assert_eq!((next.association(), next.session()), ("tool_call_reference", first.session()));
-    assert_eq!(next.start.data["agent_reported_tool_results"], json!([{"id": "call_1", "content": "A"}, {"id": "call_2", "content": "B"}]));
+    assert_eq!(
+        next.start.data["agent_reported_tool_results"],
+        json!([{"id": "call_1", "content": "A"}, {"id": "call_2", "content": "B"}])
+    );
 
     // Without the history, by the reply's id.
     let other = Upstream::fixed(json_reply(&response("resp_9", &json!([]))));
@@ -63,7 +69,10 @@ fn responses_as_json() {
     assert_eq!((next.association(), next.session()), ("response_reference", first.session()));
     assert_eq!(next.start.data["parent_request_ids"], json!([first.start.trace_id]));
     // The reply above had the same id: now two replies could be meant.
-    assert_eq!(proxy.capture_of(&proxy.send(RESPONSES, &body)).start.data["association_reason"], "previous_response_ambiguous");
+    assert_eq!(
+        proxy.capture_of(&proxy.send(RESPONSES, &body)).start.data["association_reason"],
+        "previous_response_ambiguous"
+    );
     let unseen = proxy.capture_of(&proxy.send(RESPONSES, body.replace("resp_9", "resp_x")));
     assert_eq!(unseen.start.data["association_reason"], "previous_response_not_observed");
     let stranger = proxy.capture_of(&proxy.send(&RESPONSES.replace("the-client", "another"), &body));
@@ -92,7 +101,10 @@ fn responses_as_a_stream() {
         proxy.capture_of(&got)
     };
     let whole = run(events(&all));
-    assert_eq!((whole.calls(), whole.status().as_str(), whole.issues()), (vec!["read_file({\"path\":\"é\"})".to_owned()], "ok", vec![]));
+    assert_eq!(
+        (whole.calls(), whole.status().as_str(), whole.issues()),
+        (vec!["read_file({\"path\":\"é\"})".to_owned()], "ok", vec![])
+    );
     for (kept, partial) in [(5, false), (4, true), (3, true), (2, true)] {
         let cut = run(events(&all[..kept]));
         assert_eq!((cut.status().as_str(), cut.error_type()), ("error", "incomplete_response"));
@@ -100,7 +112,10 @@ fn responses_as_a_stream() {
         let call = &cut.end.data["model_requested_tools"][0];
         assert_eq!((&call["name"], call["partial"] == true), (&json!("read_file"), partial), "{kept} {call}");
     }
-    let failed = run(events(&[all[0].clone(), json!({"type": "response.failed", "response": {"id": "resp_1", "status": "failed", "output": [], "error": {"code": "server_error", "message": "m"}}})]));
+    let failed = run(events(&[
+        all[0].clone(),
+        json!({"type": "response.failed", "response": {"id": "resp_1", "status": "failed", "output": [], "error": {"code": "server_error", "message": "m"}}}),
+    ]));
     assert_eq!((failed.status().as_str(), failed.error_type()), ("error", "server_error"));
     let failed = run(events(&[all[0].clone(), json!({"type": "error", "code": "rate_limit", "message": "m"})]));
     assert_eq!((failed.status().as_str(), failed.error_type()), ("error", "error"));
@@ -143,12 +158,21 @@ fn messages_as_a_stream_and_as_json() {
     let got = proxy.send(MESSAGES, json!({"stream": true, "messages": [{"role": "user", "content": "x"}]}).to_string());
     assert_eq!(got.body, stream.as_bytes());
     let sent = upstream.last();
-    assert_eq!((sent.line.as_str(), sent.header("anthropic-beta"), sent.header("x-api-key")), ("POST /base/v1/messages?beta=true HTTP/1.1", Some("b1,b2"), Some("key-of-the-client")));
+    assert_eq!(
+        (sent.line.as_str(), sent.header("anthropic-beta"), sent.header("x-api-key")),
+        ("POST /base/v1/messages?beta=true HTTP/1.1", Some("b1,b2"), Some("key-of-the-client"))
+    );
     let first = proxy.capture_of(&got);
-    assert_eq!((first.calls(), first.status().as_str(), first.issues()), (vec!["read_file({\"path\":\"é\"})".to_owned()], "ok", vec![]));
+    assert_eq!(
+        (first.calls(), first.status().as_str(), first.issues()),
+        (vec!["read_file({\"path\":\"é\"})".to_owned()], "ok", vec![])
+    );
     assert_eq!(first.end.data["server_executed_tools"][0]["name"], "web_search");
     let response = &first.end.data["response"];
-    assert_eq!((&response["content"][0]["thinking"], &response["content"][1]["text"], &response["usage"]), (&json!("hm"), &json!("I read"), &json!({"input_tokens": 3, "output_tokens": 9})));
+    assert_eq!(
+        (&response["content"][0]["thinking"], &response["content"][1]["text"], &response["usage"]),
+        (&json!("hm"), &json!("I read"), &json!({"input_tokens": 3, "output_tokens": 9}))
+    );
 
     let history = json!({"messages": [
         {"role": "user", "content": "x"},
@@ -156,7 +180,10 @@ fn messages_as_a_stream_and_as_json() {
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "A"}], "is_error": true}, {"type": "text", "text": "and?"}]},
     ]});
     let next = proxy.capture_of(&proxy.send(MESSAGES, history.to_string()));
-    assert_eq!((next.association(), next.session(), next.status().as_str()), ("tool_call_reference", first.session(), "ok"));
+    assert_eq!(
+        (next.association(), next.session(), next.status().as_str()),
+        ("tool_call_reference", first.session(), "ok")
+    );
     assert_eq!(next.start.data["agent_reported_tool_results"][0]["is_error"], true);
 
     for kept in [8, 12, 14, 17] {

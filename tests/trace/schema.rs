@@ -49,8 +49,16 @@ fn the_schema_refuses_what_is_no_event() {
     });
     assert!(VALIDATOR.is_valid(&event));
     for (name, bad) in [
-        ("version", json!(2)), ("sequence", json!(0)), ("timestamp", json!("yesterday")), ("kind", json!("dance")), ("phase", json!(null)),
-        ("status", json!("fine")), ("data", json!([])), ("truncated", json!("no")), ("source", json!("rumour")), ("duration_ms", json!("1")),
+        ("version", json!(2)),
+        ("sequence", json!(0)),
+        ("timestamp", json!("yesterday")),
+        ("kind", json!("dance")),
+        ("phase", json!(null)),
+        ("status", json!("fine")),
+        ("data", json!([])),
+        ("truncated", json!("no")),
+        ("source", json!("rumour")),
+        ("duration_ms", json!("1")),
     ] {
         let mut wrong = event.clone();
         wrong[name] = bad;

@@ -10,13 +10,23 @@ use super::support::*;
 fn secrets_reach_neither_captures_nor_the_log() {
     let header = "zq-header-credential-1";
     let planted = [
-        header, "zq-cookie-credential", "zq-query-credential", "zq-forwarded-value", "zq-argument-password", "zq-body-field", "zq-own-field",
-        "ghp_zqAbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "sk-proj-zqAbCdEfGhIjKlMnOpQrStUv", "zqpassw0rdInUrl", "zqbasicpassword",
+        header,
+        "zq-cookie-credential",
+        "zq-query-credential",
+        "zq-forwarded-value",
+        "zq-argument-password",
+        "zq-body-field",
+        "zq-own-field",
+        "ghp_zqAbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+        "sk-proj-zqAbCdEfGhIjKlMnOpQrStUv",
+        "zqpassw0rdInUrl",
+        "zqbasicpassword",
     ];
     let upstream = Upstream::start(move |request, stream| {
         // An upstream that repeats what it was sent, as real ones do in errors, and cuts a key over two deltas.
         let echo = request.header("authorization").unwrap_or_default();
-        let arguments = json!({"password": "zq-argument-password", "note": "see sk-proj-zqAbCdEfGhIjKlMnOpQrStUv"}).to_string();
+        let arguments =
+            json!({"password": "zq-argument-password", "note": "see sk-proj-zqAbCdEfGhIjKlMnOpQrStUv"}).to_string();
         let (left, right) = arguments.split_at(arguments.find("zqAbCd").unwrap() + 3);
         let call = |id: Option<&str>, part: &str| json!({"tool_calls": [{"index": 0, "id": id, "function": {"name": id.map(|_| "login"), "arguments": part}}]});
         let body = match request.line.as_str() {
@@ -30,8 +40,15 @@ fn secrets_reach_neither_captures_nor_the_log() {
             _ => String::new(),
         };
         if body.is_empty() {
-            let text = json!({"error": {"message": format!("Incorrect API key provided: {echo}"), "type": echo}}).to_string();
-            let _ = stream.write_all(format!("HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{text}", text.len()).as_bytes());
+            let text =
+                json!({"error": {"message": format!("Incorrect API key provided: {echo}"), "type": echo}}).to_string();
+            let _ = stream.write_all(
+                format!(
+                    "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{text}",
+                    text.len()
+                )
+                .as_bytes(),
+            );
         } else {
             let _ = stream.write_all(&sse(body.as_bytes()));
         }
@@ -48,9 +65,17 @@ fn secrets_reach_neither_captures_nor_the_log() {
             {"role": "tool", "tool_call_id": header, "content": "{\"password\": \"zq-argument-password\", \"text\": \"zq-query-credential\"}"},
         ],
     });
-    for (line, query) in [("stream=1", "&key=zq-query-credential&x=zq-header-credential-1"), ("plain=1", "&sig=zq-query-credential")] {
-        for auth in [format!("authorization: Bearer {header}"), format!("x-api-key: {header}"), format!("api-key: {header}\nauthorization: Basic dTp6cWJhc2ljcGFzc3dvcmQ=")] {
-            let head = format!("POST /v1/chat/completions?{line}{query}\n{auth}\ncookie: s=zq-cookie-credential\nx-tenant: zq-forwarded-value");
+    for (line, query) in
+        [("stream=1", "&key=zq-query-credential&x=zq-header-credential-1"), ("plain=1", "&sig=zq-query-credential")]
+    {
+        for auth in [
+            format!("authorization: Bearer {header}"),
+            format!("x-api-key: {header}"),
+            format!("api-key: {header}\nauthorization: Basic dTp6cWJhc2ljcGFzc3dvcmQ="),
+        ] {
+            let head = format!(
+                "POST /v1/chat/completions?{line}{query}\n{auth}\ncookie: s=zq-cookie-credential\nx-tenant: zq-forwarded-value"
+            );
             let got = proxy.send(&head, body.to_string());
             let capture = proxy.capture_of(&got);
             assert!(capture.text.contains("[REDACTED:"), "{}", capture.text);
@@ -59,15 +84,20 @@ fn secrets_reach_neither_captures_nor_the_log() {
         }
     }
     // Passed through and refused requests, too.
-    let gone = Proxy::with("http://127.0.0.1:9/v1", &["--forward-header", "x-tenant", "--redact-field", "ticketBody"], &[]);
+    let gone =
+        Proxy::with("http://127.0.0.1:9/v1", &["--forward-header", "x-tenant", "--redact-field", "ticketBody"], &[]);
     for proxy in [&proxy, &gone] {
-        let head = format!("?key=zq-query-credential\nauthorization: Bearer {header}\ncookie: s=zq-cookie-credential\nx-tenant: zq-forwarded-value");
+        let head = format!(
+            "?key=zq-query-credential\nauthorization: Bearer {header}\ncookie: s=zq-cookie-credential\nx-tenant: zq-forwarded-value"
+        );
         proxy.send(&format!("GET /v1/models/{header}{head}"), "");
         proxy.send(&format!("POST /v1/chat/completions{head}"), format!("not json {header}"));
         proxy.send(&format!("POST /v1/chat/completions{head}"), body.to_string());
     }
     for proxy in [&proxy, &gone] {
-        eventually("all captures are finished", || texts(&proxy.folder).values().all(|text| text.contains("capture_summary")));
+        eventually("all captures are finished", || {
+            texts(&proxy.folder).values().all(|text| text.contains("capture_summary"))
+        });
         let mut all = texts(&proxy.folder);
         assert!(all.len() >= 2);
         all.insert("log".to_owned(), proxy.log());

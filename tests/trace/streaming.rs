@@ -53,7 +53,10 @@ fn a_stream_is_rebuilt_whatever_its_cuts() {
     let data = first.unwrap();
     assert_eq!(data["capture_issues"], json!([]));
     let calls = &data["model_requested_tools"];
-    assert_eq!((&calls[0]["arguments"], &calls[1]["arguments"]), (&json!({"path": "é東🌦.md"}), &json!({"path": "b.md"})));
+    assert_eq!(
+        (&calls[0]["arguments"], &calls[1]["arguments"]),
+        (&json!({"path": "é東🌦.md"}), &json!({"path": "b.md"}))
+    );
     assert_eq!(data["response"]["choices"][0]["finish_reason"], "tool_calls");
     assert_eq!(data["tool_execution_observed"], false);
 }
@@ -95,7 +98,10 @@ fn line_ends_comments_and_noise() {
         assert_eq!((capture.status().as_str(), capture.issues()), ("ok", vec![]));
     }
     let (capture, _) = captured(&text.replacen("data: {", "data: : keepalive\n\ndata: {", 2));
-    assert_eq!((capture.end.data["capture_issue_details"]["invalid_sse_chunk"]["count"].as_u64(), capture.calls().len()), (Some(2), 2));
+    assert_eq!(
+        (capture.end.data["capture_issue_details"]["invalid_sse_chunk"]["count"].as_u64(), capture.calls().len()),
+        (Some(2), 2)
+    );
 }
 
 #[test]
@@ -103,21 +109,37 @@ fn how_streams_end() {
     let text = tool_stream();
     let no_done = text.replace("data: [DONE]\n\n", "");
     let cut = &text[..text.find("b.md").unwrap()];
-    let unfinished = &text[..text.find("{\"choices\":[{\"delta\":{},").unwrap_or_else(|| text.rfind("data: {").unwrap())];
-    let error = format!("{}data: {}\n\n", frame(&json!({"content": "par"}), None), json!({"error": {"type": "overloaded", "message": "later"}}));
+    let unfinished =
+        &text[..text.find("{\"choices\":[{\"delta\":{},").unwrap_or_else(|| text.rfind("data: {").unwrap())];
+    let error = format!(
+        "{}data: {}\n\n",
+        frame(&json!({"content": "par"}), None),
+        json!({"error": {"type": "overloaded", "message": "later"}})
+    );
     for (stream, status, error_type, issues) in [
         (text.as_str(), "ok", "none", vec![]),
         (&no_done, "ok", "none", vec!["missing_stream_done"]),
         (text.trim_end(), "ok", "none", vec!["missing_stream_done", "unterminated_sse_frame"]),
-        (cut, "error", "incomplete_response", vec!["finish_reason_missing", "missing_stream_done", "unterminated_sse_frame"]),
-        (unfinished.trim_end_matches("data: "), "error", "incomplete_response", vec!["finish_reason_missing", "missing_stream_done"]),
+        (
+            cut,
+            "error",
+            "incomplete_response",
+            vec!["finish_reason_missing", "missing_stream_done", "unterminated_sse_frame"],
+        ),
+        (
+            unfinished.trim_end_matches("data: "),
+            "error",
+            "incomplete_response",
+            vec!["finish_reason_missing", "missing_stream_done"],
+        ),
         (&error, "error", "overloaded", vec!["finish_reason_missing", "missing_stream_done"]),
         ("", "error", "incomplete_response", vec!["missing_stream_done"]),
     ] {
         let (capture, got) = captured(stream);
         assert!(got.whole);
         assert_eq!((capture.status().as_str(), capture.error_type()), (status, error_type), "{stream}");
-        let shown: Vec<&str> = capture.issues().into_iter().filter(|issue| !issue.starts_with("tool_arguments")).collect();
+        let shown: Vec<&str> =
+            capture.issues().into_iter().filter(|issue| !issue.starts_with("tool_arguments")).collect();
         assert_eq!(shown, issues, "{stream}");
     }
     let (capture, _) = captured(cut);
@@ -130,7 +152,9 @@ fn an_abort_comes_back_as_an_abort() {
     for reply in [
         [SSE_HEAD, format!("{:x}\r\n{part}\r\n", part.len()).as_bytes()].concat(),
         [SSE_HEAD, format!("{:x}\r\n{part}", part.len() + 100).as_bytes()].concat(),
-        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"choices\":").into_bytes(),
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"choices\":"
+            .to_string()
+            .into_bytes(),
     ] {
         let upstream = Upstream::fixed(reply);
         let proxy = Proxy::start(&upstream, &[]);
@@ -146,7 +170,9 @@ fn an_abort_comes_back_as_an_abort() {
 fn a_reply_is_registered_at_its_end_mark() {
     let upstream = Upstream::start(|request, stream| {
         if request.body.windows(6).any(|part| part == b"\"tool\"") {
-            let _ = stream.write_all(&json_reply(&json!({"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}]})));
+            let _ = stream.write_all(&json_reply(
+                &json!({"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}]}),
+            ));
         } else {
             // The end mark, and then a connection that stays open.
             let mut reply = sse(tool_stream().as_bytes());
@@ -185,7 +211,8 @@ fn compressed_bodies_cross_compressed_and_are_read_in_the_copy() {
         encoder.write_all(text.as_bytes()).unwrap();
         encoder.finish().unwrap()
     };
-    let zstd = |text: &str| ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    let zstd =
+        |text: &str| ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
     let answer = json!({"choices": [{"message": {"content": null, "tool_calls": [{"id": "x", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}}]}, "finish_reason": "tool_calls"}]}).to_string();
     let stream = tool_stream();
     for (kind, encoding, body, calls, issues) in [
@@ -196,7 +223,10 @@ fn compressed_bodies_cross_compressed_and_are_read_in_the_copy() {
         ("application/json", "gzip", answer.clone().into_bytes(), 0, vec!["response_not_decoded"]),
         ("application/json", "lzma", answer.clone().into_bytes(), 0, vec!["response_encoding_unknown"]),
     ] {
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-encoding: {encoding}\r\ncontent-length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-encoding: {encoding}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
         let upstream = Upstream::fixed([head.as_bytes(), &body].concat());
         let proxy = Proxy::start(&upstream, &[]);
         let got = proxy.send(CHAT, chat_body());
@@ -206,9 +236,16 @@ fn compressed_bodies_cross_compressed_and_are_read_in_the_copy() {
     }
     let upstream = Upstream::fixed(json_reply(&json!({"choices": []})));
     let proxy = Proxy::start(&upstream, &[]);
-    for (encoding, body, issue) in [("zstd", zstd(&chat_body()), None), ("gzip", gzip(&chat_body()), None), ("zstd", b"\x28\xb5\x2f\xfdbroken".to_vec(), Some("request_not_decoded"))] {
+    for (encoding, body, issue) in [
+        ("zstd", zstd(&chat_body()), None),
+        ("gzip", gzip(&chat_body()), None),
+        ("zstd", b"\x28\xb5\x2f\xfdbroken".to_vec(), Some("request_not_decoded")),
+    ] {
         let got = proxy.send(&format!("{CHAT}\ncontent-encoding: {encoding}"), &body);
-        assert_eq!((got.status, upstream.last().header("content-encoding"), &upstream.last().body), (200, Some(encoding), &body));
+        assert_eq!(
+            (got.status, upstream.last().header("content-encoding"), &upstream.last().body),
+            (200, Some(encoding), &body)
+        );
         let capture = proxy.capture_of(&got);
         match issue {
             None => assert_eq!(capture.start.data["request"]["messages"][0]["content"], "hello"),
@@ -238,5 +275,9 @@ fn copies_are_bounded_and_streams_are_not() {
     let got = proxy.send(CHAT, chat_body().replace("hello", &"long ".repeat(1000)));
     assert_eq!(got.body, tool_stream().as_bytes());
     let capture = proxy.capture_of(&got);
-    assert!(capture.issues().contains(&"capture_byte_limit") && capture.start.truncated && capture.text.len() < 4000, "{}", capture.text);
+    assert!(
+        capture.issues().contains(&"capture_byte_limit") && capture.start.truncated && capture.text.len() < 4000,
+        "{}",
+        capture.text
+    );
 }

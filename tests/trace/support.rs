@@ -1,6 +1,6 @@
 //! A scripted upstream, a raw client and the proxy's process.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -115,7 +115,9 @@ fn read_chunked(reader: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;
-        let Ok(size) = usize::from_str_radix(line.trim(), 16) else { return Err(std::io::ErrorKind::UnexpectedEof.into()) };
+        let Ok(size) = usize::from_str_radix(line.trim(), 16) else {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        };
         let start = body.len();
         body.resize(start + size, 0);
         if let Err(error) = reader.read_exact(&mut body[start..]) {
@@ -165,7 +167,7 @@ impl Reply {
     }
 
     pub(crate) fn request_id(&self) -> String {
-        self.header("x-toolreplay-request-id").expect("the reply names its request").to_owned()
+        self.header("x-toolreplay-request-id").unwrap().to_owned()
     }
 }
 
@@ -247,7 +249,8 @@ pub(crate) fn chunked<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8>
     out
 }
 
-pub(crate) const SSE_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+pub(crate) const SSE_HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// A whole chunked event stream.
 pub(crate) fn sse(body: &[u8]) -> Vec<u8> {
@@ -257,12 +260,16 @@ pub(crate) fn sse(body: &[u8]) -> Vec<u8> {
 /// A whole JSON reply that closes its connection.
 pub(crate) fn json_reply(body: &Value) -> Vec<u8> {
     let body = body.to_string();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .into_bytes()
 }
 
 /// One Chat Completions stream frame.
 pub(crate) fn frame(delta: &Value, finish: Option<&str>) -> String {
-    format!("data: {}\n\n", json!({"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
+    format!(
+        "data: {}\n\n",
+        json!({"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    )
 }
 
 /// A stream that asks for `read_file` twice, and is finished.
@@ -289,7 +296,8 @@ pub(crate) fn tool_stream() -> String {
     .concat()
 }
 
-pub(crate) const CHAT: &str = "POST /v1/chat/completions\ncontent-type: application/json\nauthorization: Bearer sk-test-0123456789abcdefghij";
+pub(crate) const CHAT: &str =
+    "POST /v1/chat/completions\ncontent-type: application/json\nauthorization: Bearer sk-test-0123456789abcdefghij";
 
 pub(crate) fn chat_body() -> String {
     json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]}).to_string()
@@ -315,7 +323,13 @@ impl Proxy {
         Self::at(base, flags, environment, folder, temporary)
     }
 
-    pub(crate) fn at(base: &str, flags: &[&str], environment: &[(&str, &str)], folder: PathBuf, temporary: tempfile::TempDir) -> Self {
+    pub(crate) fn at(
+        base: &str,
+        flags: &[&str],
+        environment: &[(&str, &str)],
+        folder: PathBuf,
+        temporary: tempfile::TempDir,
+    ) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolreplay"))
             .args(["trace", "proxy", "--upstream-base-url", base, "--port", "0", "--output-dir"])
             .arg(&folder)
@@ -335,7 +349,11 @@ impl Proxy {
         });
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).map(|address| address.parse().unwrap());
+        let address = line
+            .split("http://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .map(|address| address.parse().unwrap());
         let address = address.unwrap_or_else(|| panic!("no address: {line:?} {}", log.lock().unwrap()));
         Self { address, folder, child, log, _temporary: temporary }
     }
@@ -372,13 +390,17 @@ impl Proxy {
     }
 
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(&self.folder).map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default();
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&self.folder)
+            .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+            .unwrap_or_default();
         files.sort();
         files
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().unwrap().success()
+        );
     }
 
     /// Resident memory in KiB.
@@ -455,7 +477,9 @@ pub(crate) fn eventually(what: &str, mut check: impl FnMut() -> bool) {
 }
 
 /// Files of a folder by name.
-pub(crate) fn texts(folder: &Path) -> HashMap<String, String> {
+pub(crate) fn texts(folder: &Path) -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap())).collect()
+    entries
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap()))
+        .collect()
 }

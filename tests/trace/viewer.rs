@@ -25,14 +25,23 @@ fn a_recording_from_inside() {
     let agent = recorder.span(Kind::Agent, "helper\u{1b}[31m\n::error::", json!({"task": "t"}));
     agent.child(Kind::Tool, "read", json!({"path": "a"})).end(json!("text"));
     let growing = json_of(&path);
-    assert_eq!((growing["capture_summary"].is_null(), growing["unfinished_spans"].as_array().unwrap().len()), (true, 1));
+    assert_eq!(
+        (growing["capture_summary"].is_null(), growing["unfinished_spans"].as_array().unwrap().len()),
+        (true, 1)
+    );
     agent.fail("Timeout");
     recorder.finish();
 
     let shown = json_of(&path);
-    assert_eq!((&shown["coverage"], &shown["errors"], &shown["unfinished_spans"], &shown["orphan_spans"]), (&json!("instrumented_boundaries_only"), &json!([]), &json!([]), &json!([])));
+    assert_eq!(
+        (&shown["coverage"], &shown["errors"], &shown["unfinished_spans"], &shown["orphan_spans"]),
+        (&json!("instrumented_boundaries_only"), &json!([]), &json!([]), &json!([]))
+    );
     let spans = shown["spans"].as_array().unwrap();
-    assert_eq!((spans[0]["status"].as_str(), spans[1]["status"].as_str(), &spans[1]["parent_span_id"]), (Some("error"), Some("ok"), &spans[0]["span_id"]));
+    assert_eq!(
+        (spans[0]["status"].as_str(), spans[1]["status"].as_str(), &spans[1]["parent_span_id"]),
+        (Some("error"), Some("ok"), &spans[0]["span_id"])
+    );
     assert_eq!((&spans[1]["input"]["input"], &spans[1]["output"]["output"]), (&json!({"path": "a"}), &json!("text")));
     assert!(spans[1]["duration_ms"].is_number() && spans[1]["truncated"] == false);
 
@@ -42,10 +51,15 @@ fn a_recording_from_inside() {
 
     // A span whose beginning is lost.
     let lines: Vec<String> = std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
-    std::fs::write(folder.path().join("damaged.jsonl"), format!("{}\ngarbage\n{}", lines[1..].join("\n"), &lines[0][..40])).unwrap();
+    std::fs::write(
+        folder.path().join("damaged.jsonl"),
+        format!("{}\ngarbage\n{}", lines[1..].join("\n"), &lines[0][..40]),
+    )
+    .unwrap();
     let damaged = json_of(&folder.path().join("damaged.jsonl"));
     assert_eq!(damaged["orphan_spans"], json!([spans[0]["span_id"]]));
-    let wrong: Vec<u64> = damaged["errors"].as_array().unwrap().iter().map(|error| error["line"].as_u64().unwrap()).collect();
+    let wrong: Vec<u64> =
+        damaged["errors"].as_array().unwrap().iter().map(|error| error["line"].as_u64().unwrap()).collect();
     assert_eq!(wrong, [1, 5, 5, 6]);
 }
 
@@ -67,14 +81,22 @@ fn sessions_of_a_folder() {
 
     let out = show(&[proxy.folder.to_str().unwrap(), "--format", "text"]);
     let text = String::from_utf8(out.stdout).unwrap();
-    assert!(text.contains("explicit_header, 2 requests") && text.contains("-> model asked for read_file {\"path\":\"b.md\"} call_b"), "{text}");
+    assert!(
+        text.contains("explicit_header, 2 requests")
+            && text.contains("-> model asked for read_file {\"path\":\"b.md\"} call_b"),
+        "{text}"
+    );
 
     for arguments in [&["/does/not/exist"][..], &[], &["x", "--format", "xml"]] {
         let out = show(arguments);
         assert!(out.status.code() == Some(2) && out.stderr.starts_with(b"error: ") && out.stdout.is_empty(), "{out:?}");
     }
     // A reader that stops reading.
-    let command = format!("'{}' trace show '{}' --format text | head -c 1", env!("CARGO_BIN_EXE_toolreplay"), proxy.folder.display());
+    let command = format!(
+        "'{}' trace show '{}' --format text | head -c 1",
+        env!("CARGO_BIN_EXE_toolreplay"),
+        proxy.folder.display()
+    );
     let out = Command::new("bash").args(["-c", &format!("set -o pipefail; {command}")]).output().unwrap();
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
 }

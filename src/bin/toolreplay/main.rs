@@ -28,7 +28,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
         Command::Trace(command) => command.run(),
-        Command::Version => writeln!(std::io::stdout(), "toolreplay {}", env!("CARGO_PKG_VERSION")).map(|()| 0).map_err(Into::into),
+        Command::Version => {
+            writeln!(std::io::stdout(), "toolreplay {}", env!("CARGO_PKG_VERSION")).map(|()| 0).map_err(Into::into)
+        }
     };
     code.unwrap_or_else(|error| {
         // Nobody is left to tell when standard error is closed too.

@@ -23,7 +23,8 @@ impl Protocol for Messages {
 
     fn inspect(&self, bytes: &[u8]) -> Result<Head, &'static str> {
         if let Some(fields) = body::fields(bytes) {
-            let messages = fields.get("messages").and_then(|raw| body::items(raw)).ok_or("the request has no 'messages' array")?;
+            let messages =
+                fields.get("messages").and_then(|raw| body::items(raw)).ok_or("the request has no 'messages' array")?;
             let stream = fields.get("stream").is_some_and(|raw| raw.get() == "true");
             return Ok(head(stream, messages.into_iter().rev().map_while(body::read)));
         }
@@ -31,7 +32,8 @@ impl Protocol for Messages {
             return Err("the request body is not JSON");
         }
         let Ok(parsed) = body::parse(bytes) else { return Ok(Head::default()) };
-        let messages = parsed.value.get("messages").and_then(Value::as_array).ok_or("the request has no 'messages' array")?;
+        let messages =
+            parsed.value.get("messages").and_then(Value::as_array).ok_or("the request has no 'messages' array")?;
         Ok(head(parsed.value.get("stream") == Some(&Value::Bool(true)), messages.iter().rev().cloned()))
     }
 
@@ -105,7 +107,8 @@ fn head(stream: bool, from_last: impl Iterator<Item = Value>) -> Head {
 }
 
 fn calls<'a>(blocks: impl Iterator<Item = &'a Value>, kinds: &[&str]) -> Vec<ToolCall> {
-    let of_kind = blocks.filter(|block| block.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)));
+    let of_kind =
+        blocks.filter(|block| block.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)));
     let call = |(index, block): (u64, &Value)| ToolCall {
         choice: 0,
         index,
@@ -156,12 +159,19 @@ impl Stream {
                 }
             }
             "content_block_start" => {
-                let Value::Object(start) = event["content_block"].take() else { return self.issues.add("invalid_sse_chunk") };
+                let Value::Object(start) = event["content_block"].take() else {
+                    return self.issues.add("invalid_sse_chunk");
+                };
                 let size = Value::Object(start.clone()).to_string().len();
                 if self.blocks.contains_key(&at) {
                     self.issues.add("content_block_repeated");
                 } else if self.room.take(size + 64) {
-                    let text = start.get("text").or_else(|| start.get("thinking")).and_then(Value::as_str).unwrap_or_default().to_owned();
+                    let text = start
+                        .get("text")
+                        .or_else(|| start.get("thinking"))
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned();
                     self.blocks.insert(at, Block { start, text, input: String::new(), cut: false, stopped: false });
                 }
             }
@@ -201,7 +211,8 @@ impl Stream {
             "error" => {
                 self.ended = true;
                 let error = event["error"].take();
-                self.error = Some(if self.room.take(error.to_string().len()) { error } else { json!({"type": "error"}) });
+                self.error =
+                    Some(if self.room.take(error.to_string().len()) { error } else { json!({"type": "error"}) });
             }
             "ping" => {}
             other => self.issues.add_named("unsupported_event", other),
@@ -218,7 +229,8 @@ impl Stream {
                 Some("thinking") => drop(built.insert("thinking".into(), block.text.clone().into())),
                 Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !block.input.is_empty() => {
                     let decoded = whole || body::is_json(block.input.as_bytes());
-                    let input = if decoded { decode_arguments(&block.input, issues) } else { block.input.clone().into() };
+                    let input =
+                        if decoded { decode_arguments(&block.input, issues) } else { block.input.clone().into() };
                     built.insert("input".into(), input);
                 }
                 _ => {}
@@ -250,7 +262,9 @@ impl ReplyStream for Stream {
                     _ if event == Some("error") && parsed.value.get("error").is_none() => {
                         self.event("error", &mut json!({"error": parsed.value}));
                     }
-                    _ if parsed.value.get("error").is_some_and(Value::is_object) => self.event("error", &mut parsed.value),
+                    _ if parsed.value.get("error").is_some_and(Value::is_object) => {
+                        self.event("error", &mut parsed.value)
+                    }
                     Some(kind) => self.event(kind, &mut parsed.value),
                     None => self.issues.add("invalid_sse_chunk"),
                 }

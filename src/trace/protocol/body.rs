@@ -109,7 +109,9 @@ fn has_repeated_key(bytes: &[u8]) -> bool {
             b'"' => {
                 let start = at;
                 loop {
-                    let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) else { return false };
+                    let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) else {
+                        return false;
+                    };
                     at += found + 1;
                     if bytes[at - 1] == b'"' {
                         break;
@@ -120,7 +122,8 @@ fn has_repeated_key(bytes: &[u8]) -> bool {
                 while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
                     at += 1;
                 }
-                if bytes.get(at) == Some(&b':') && !seen.insert((open.last().copied().unwrap_or(0), &bytes[start..end])) {
+                if bytes.get(at) == Some(&b':') && !seen.insert((open.last().copied().unwrap_or(0), &bytes[start..end]))
+                {
                     return true;
                 }
             }

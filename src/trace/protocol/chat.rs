@@ -23,7 +23,8 @@ impl Protocol for ChatCompletions {
 
     fn inspect(&self, bytes: &[u8]) -> Result<Head, &'static str> {
         if let Some(fields) = body::fields(bytes) {
-            let messages = fields.get("messages").and_then(|raw| body::items(raw)).ok_or("the request has no 'messages' array")?;
+            let messages =
+                fields.get("messages").and_then(|raw| body::items(raw)).ok_or("the request has no 'messages' array")?;
             let stream = fields.get("stream").is_some_and(|raw| raw.get() == "true");
             return Ok(head(stream, messages.into_iter().rev().map_while(body::read)));
         }
@@ -32,7 +33,8 @@ impl Protocol for ChatCompletions {
             return Err("the request body is not JSON");
         }
         let Ok(parsed) = body::parse(bytes) else { return Ok(Head::default()) };
-        let messages = parsed.value.get("messages").and_then(Value::as_array).ok_or("the request has no 'messages' array")?;
+        let messages =
+            parsed.value.get("messages").and_then(Value::as_array).ok_or("the request has no 'messages' array")?;
         Ok(head(parsed.value.get("stream") == Some(&Value::Bool(true)), messages.iter().rev().cloned()))
     }
 
@@ -118,7 +120,15 @@ fn message_calls(message: &Value, choice: u64) -> Vec<ToolCall> {
         let kind = text_of(call, "type").unwrap_or_else(|| "function".to_owned());
         let body = call.get("function").or_else(|| call.get(&kind)).unwrap_or(&Value::Null);
         let arguments = body.get("arguments").or_else(|| body.get("input")).cloned().unwrap_or_default();
-        ToolCall { choice, index, id: text_of(call, "id"), name: text_of(body, "name"), kind, arguments, complete: true }
+        ToolCall {
+            choice,
+            index,
+            id: text_of(call, "id"),
+            name: text_of(body, "name"),
+            kind,
+            arguments,
+            complete: true,
+        }
     };
     (0..).zip(calls.into_iter().flatten()).map(call).collect()
 }
@@ -248,7 +258,15 @@ impl Stream {
                 } else {
                     Value::String(call.arguments.clone())
                 };
-                all.push(ToolCall { choice: number, index, id: text(&call.id), name: text(&call.name), kind: "function".to_owned(), arguments, complete });
+                all.push(ToolCall {
+                    choice: number,
+                    index,
+                    id: text(&call.id),
+                    name: text(&call.name),
+                    kind: "function".to_owned(),
+                    arguments,
+                    complete,
+                });
             }
         }
         all
@@ -266,7 +284,8 @@ fn call_delta(state: &mut Choice, delta: &Value, room: &mut Allowance, issues: &
     let at = match delta.get("index").and_then(Value::as_u64) {
         Some(index) => {
             let same = state.calls.iter().rposition(|call| call.index == index);
-            let other = same.is_some_and(|at| !id.is_empty() && !state.calls[at].id.is_empty() && state.calls[at].id != id);
+            let other =
+                same.is_some_and(|at| !id.is_empty() && !state.calls[at].id.is_empty() && state.calls[at].id != id);
             if other {
                 issues.add("tool_call_index_reused");
             }
@@ -410,7 +429,15 @@ impl ReplyStream for Stream {
         if let Some(error) = self.error {
             response.insert("error".into(), error);
         }
-        Reply { response: Value::Object(response), calls, server_calls: Vec::new(), id, issues, complete: complete && error.is_none(), error }
+        Reply {
+            response: Value::Object(response),
+            calls,
+            server_calls: Vec::new(),
+            id,
+            issues,
+            complete: complete && error.is_none(),
+            error,
+        }
     }
 }
 

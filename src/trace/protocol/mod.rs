@@ -288,10 +288,10 @@ pub(crate) fn decode_arguments(text: &str, issues: &mut Issues) -> Value {
 
 /// Decodes `owner[name]` in place where it is a string.
 pub(crate) fn open_arguments(owner: &mut Value, name: &str, issues: &mut Issues) {
-    if let Some(slot) = owner.get_mut(name) {
-        if let Value::String(text) = slot {
-            *slot = decode_arguments(text, issues);
-        }
+    if let Some(slot) = owner.get_mut(name)
+        && let Value::String(text) = slot
+    {
+        *slot = decode_arguments(text, issues);
     }
 }
 

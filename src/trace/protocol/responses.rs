@@ -101,7 +101,8 @@ impl Protocol for Responses {
 
 /// Reads input items from the last one back to what the model asked for last.
 fn head(stream: bool, previous: Option<&Value>, from_last: impl Iterator<Item = Value>) -> Head {
-    let mut head = Head { stream, previous_response: previous.and_then(Value::as_str).map(str::to_owned), ..Head::default() };
+    let mut head =
+        Head { stream, previous_response: previous.and_then(Value::as_str).map(str::to_owned), ..Head::default() };
     for mut item in from_last {
         let kind = text_of(&item, "type").unwrap_or_else(|| "message".to_owned());
         if kind.ends_with("_output") {
@@ -137,7 +138,8 @@ fn item_call(item: &Value, index: u64, complete: bool) -> Option<(ToolCall, bool
     let bare = kind.strip_suffix("_call")?;
     let call_id = text_of(item, "call_id");
     let for_agent = call_id.is_some();
-    let arguments = ["arguments", "input", "action", "operation", "queries", "code"].iter().find_map(|name| item.get(*name));
+    let arguments =
+        ["arguments", "input", "action", "operation", "queries", "code"].iter().find_map(|name| item.get(*name));
     let name = text_of(item, "name").unwrap_or_else(|| bare.to_owned());
     let call = ToolCall {
         choice: 0,
@@ -186,7 +188,8 @@ impl Stream {
             "response.created" | "response.in_progress" | "response.queued" => {
                 let response = event["response"].take();
                 // Instructions and tools repeat the request; the id and the model do not.
-                let kept = json!({"id": response["id"], "model": response["model"], "created_at": response["created_at"]});
+                let kept =
+                    json!({"id": response["id"], "model": response["model"], "created_at": response["created_at"]});
                 if self.start.is_null() && self.room.take(size(&kept)) {
                     self.start = kept;
                 }
@@ -216,13 +219,22 @@ impl Stream {
                 let item = event["item"].take();
                 if self.room.take(size(&item)) {
                     let done = kind.ends_with("done");
-                    let partial = self.items.entry(at).or_insert_with(|| Partial { item: Value::Null, text: String::new(), arguments: String::new(), done });
+                    let partial = self.items.entry(at).or_insert_with(|| Partial {
+                        item: Value::Null,
+                        text: String::new(),
+                        arguments: String::new(),
+                        done,
+                    });
                     partial.item = item;
                     partial.done = done;
                 }
             }
-            "response.output_text.delta" | "response.refusal.delta" => self.delta(at, event, |partial| &mut partial.text),
-            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" | "response.mcp_call_arguments.delta" => {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.delta(at, event, |partial| &mut partial.text)
+            }
+            "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta"
+            | "response.mcp_call_arguments.delta" => {
                 self.delta(at, event, |partial| &mut partial.arguments);
             }
             // Begin and end marks of parts, whose content the events above carry.
@@ -255,7 +267,11 @@ impl Stream {
                 if !partial.arguments.is_empty() {
                     let name = if item["type"] == "custom_tool_call" { "input" } else { "arguments" };
                     let whole = body::is_json(partial.arguments.as_bytes());
-                    item[name] = if whole { decode_arguments(&partial.arguments, issues) } else { partial.arguments.clone().into() };
+                    item[name] = if whole {
+                        decode_arguments(&partial.arguments, issues)
+                    } else {
+                        partial.arguments.clone().into()
+                    };
                 }
             }
             output.push(item);

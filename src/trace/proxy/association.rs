@@ -52,12 +52,12 @@ impl Memory {
         self.seen.entry(print).or_default().push(seen);
         self.order.push_back(print);
         while self.order.len() > REMEMBERED {
-            if let Some(oldest) = self.order.pop_front() {
-                if let Some(list) = self.seen.get_mut(&oldest) {
-                    list.remove(0);
-                    if list.is_empty() {
-                        self.seen.remove(&oldest);
-                    }
+            if let Some(oldest) = self.order.pop_front()
+                && let Some(list) = self.seen.get_mut(&oldest)
+            {
+                list.remove(0);
+                if list.is_empty() {
+                    self.seen.remove(&oldest);
                 }
             }
         }
@@ -85,15 +85,23 @@ impl Associations {
     }
 
     /// Finds the session of a request. An error says what is wrong with its session header.
-    pub(super) fn resolve(&self, scope: Scope, protocol: &str, headers: &HeaderMap, head: &Head) -> Result<Association, &'static str> {
+    pub(super) fn resolve(
+        &self,
+        scope: Scope,
+        protocol: &str,
+        headers: &HeaderMap,
+        head: &Head,
+    ) -> Result<Association, &'static str> {
         let (mut parents, unlinked, mut reason) = self.trace_results(scope, protocol, head);
         let session_of = |parents: &[Seen]| parents.first().map(|seen| seen.session_id.clone());
         let linked_session = session_of(&parents);
 
         let explicit = headers::TRACE_ID.iter().find_map(|name| headers.get(*name));
-        let agent = headers::AGENT_SESSION.iter().find_map(|name| Some((name, headers::label(headers.get(*name)?, 256)?)));
+        let agent =
+            headers::AGENT_SESSION.iter().find_map(|name| Some((name, headers::label(headers.get(*name)?, 256)?)));
         let (kind, session_id) = if let Some(value) = explicit {
-            let label = headers::label(value, 128).ok_or("the trace id header must have 1 to 128 printable characters")?;
+            let label =
+                headers::label(value, 128).ok_or("the trace id header must have 1 to 128 printable characters")?;
             ("explicit_header", self.session(scope, "explicit", label))
         } else if let Some((name, label)) = agent {
             ("agent_session_header", self.session(scope, name, label))
@@ -133,7 +141,12 @@ impl Associations {
 
     /// The requests whose replies asked for the reported results, the results without one, and why they do not
     /// all lead to one session.
-    fn trace_results(&self, scope: Scope, protocol: &str, head: &Head) -> (Vec<Seen>, Vec<usize>, Option<&'static str>) {
+    fn trace_results(
+        &self,
+        scope: Scope,
+        protocol: &str,
+        head: &Head,
+    ) -> (Vec<Seen>, Vec<usize>, Option<&'static str>) {
         if head.results.is_empty() {
             return (Vec::new(), Vec::new(), Some("no_tool_results"));
         }
@@ -191,7 +204,8 @@ impl Associations {
     }
 
     fn call_print(&self, scope: Scope, protocol: &str, call: &ToolCall) -> Print {
-        let parts = [protocol, "call", call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default()];
+        let parts =
+            [protocol, "call", call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default()];
         self.print(scope, &parts, Some(&call.arguments))
     }
 

@@ -66,7 +66,13 @@ pub(super) struct Outcome {
 
 impl Outcome {
     pub(super) fn error(http_status: Option<u16>, error_type: &str) -> Self {
-        Self { http_status, status: Status::Error, error_type: Some(error_type.to_owned()), reply: Reply::default(), charge: None }
+        Self {
+            http_status,
+            status: Status::Error,
+            error_type: Some(error_type.to_owned()),
+            reply: Reply::default(),
+            charge: None,
+        }
     }
 
     pub(super) fn cancelled(http_status: Option<u16>, error_type: &str) -> Self {
@@ -109,7 +115,8 @@ impl Capture {
         });
         let seen = Seen { request_id: id, session_id: association.session_id.clone() };
         let mut charge = Charge::new(&shared.budget);
-        let encoding = headers.get("content-encoding").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let encoding =
+            headers.get("content-encoding").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let body = if charge.hold(body.len()) {
             Some(body)
         } else {
@@ -120,7 +127,8 @@ impl Capture {
         let query = query.map(str::to_owned);
         let writing = file.clone();
         shared.writer.run(move || {
-            let data = writing.start_data(association, head.results, query.as_deref(), body.as_deref(), &encoding, protocol);
+            let data =
+                writing.start_data(association, head.results, query.as_deref(), body.as_deref(), &encoding, protocol);
             writing.write(timestamp, Phase::Start, Status::Running, None, data);
         });
         Ok(Self { shared: shared.clone(), file, scope, protocol, seen, charge: Some(charge) })
@@ -186,7 +194,11 @@ impl CaptureFile {
         let mut results: Value = results.iter().map(ToolResult::to_json).collect();
         self.redactor.value(&mut results);
         let mut cut = limits::shape(&mut results, EVIDENCE, Keep::Last);
-        let unlinked: Vec<Value> = association.unlinked.iter().map(|&at| results.get(at).map_or(Value::Null, |result| result["id"].clone())).collect();
+        let unlinked: Vec<Value> = association
+            .unlinked
+            .iter()
+            .map(|&at| results.get(at).map_or(Value::Null, |result| result["id"].clone()))
+            .collect();
         // Results come first: half of the limit is theirs, the request has what they leave.
         cut |= limits::fit(&mut results, self.limit / 2);
         let mut request = body.map_or(Value::Null, |body| self.request_copy(body, encoding, protocol));
@@ -202,7 +214,10 @@ impl CaptureFile {
         if let Some(reason) = association.reason {
             data.insert("association_reason".into(), reason.into());
         }
-        data.insert("parent_request_ids".into(), association.parents.iter().map(|id| Value::from(id.as_ref())).collect());
+        data.insert(
+            "parent_request_ids".into(),
+            association.parents.iter().map(|id| Value::from(id.as_ref())).collect(),
+        );
         data.insert("agent_reported_tool_results".into(), results);
         data.insert("unlinked_tool_results".into(), unlinked.into());
         data.insert("query_parameters".into(), self.query_copy(query));
@@ -222,7 +237,10 @@ impl CaptureFile {
                     &decoded
                 }
                 Err(error) => {
-                    issues.add(undecoded(error, ["request_encoding_unknown", "request_not_decoded", "request_too_large_to_decode"]));
+                    issues.add(undecoded(
+                        error,
+                        ["request_encoding_unknown", "request_not_decoded", "request_too_large_to_decode"],
+                    ));
                     return Value::Null;
                 }
             }
@@ -245,7 +263,11 @@ impl CaptureFile {
     fn query_copy(&self, query: Option<&str>) -> Value {
         let mut copy = Map::new();
         for (name, value) in headers::parameters(query.unwrap_or_default()).take(128) {
-            let value = if self.redactor.is_secret_parameter(&name) { self.redactor.mark("query", &value) } else { self.redactor.text(&value).into_owned() };
+            let value = if self.redactor.is_secret_parameter(&name) {
+                self.redactor.mark("query", &value)
+            } else {
+                self.redactor.text(&value).into_owned()
+            };
             let name = self.redactor.text(&name).into_owned();
             match copy.get_mut(&name) {
                 None => drop(copy.insert(name, value.into())),
@@ -258,7 +280,12 @@ impl CaptureFile {
         copy
     }
 
-    fn end_data(&self, http_status: Option<u16>, error_type: Option<String>, reply: Reply) -> (Map<String, Value>, bool) {
+    fn end_data(
+        &self,
+        http_status: Option<u16>,
+        error_type: Option<String>,
+        reply: Reply,
+    ) -> (Map<String, Value>, bool) {
         let Reply { mut response, calls, server_calls, mut issues, .. } = reply;
         issues.merge(std::mem::take(&mut *self.request_issues.lock().unwrap_or_else(PoisonError::into_inner)));
         let mut asked: Value = calls.iter().map(super::ToolCall::to_json).collect();
@@ -295,7 +322,14 @@ impl CaptureFile {
         (data, cut)
     }
 
-    fn write(&self, timestamp: String, phase: Phase, status: Status, duration_ms: Option<f64>, (data, truncated): (Map<String, Value>, bool)) {
+    fn write(
+        &self,
+        timestamp: String,
+        phase: Phase,
+        status: Status,
+        duration_ms: Option<f64>,
+        (data, truncated): (Map<String, Value>, bool),
+    ) {
         let event = Event {
             version: event::VERSION,
             trace_id: self.id.to_string(),

@@ -110,10 +110,15 @@ impl Upstream {
         if authority.as_str().contains('@') {
             return Err(wrong("must not carry credentials"));
         }
-        if authority.host().is_empty() || authority.as_str().ends_with(':') || authority.port().is_some_and(|port| port.as_u16() == 0) {
+        if authority.host().is_empty()
+            || authority.as_str().ends_with(':')
+            || authority.port().is_some_and(|port| port.as_u16() == 0)
+        {
             return Err(wrong("has no valid host and port"));
         }
-        let (path, query) = parts.path_and_query.map_or((String::new(), false), |path| (path.path().to_owned(), path.query().is_some()));
+        let (path, query) = parts
+            .path_and_query
+            .map_or((String::new(), false), |path| (path.path().to_owned(), path.query().is_some()));
         if query {
             return Err(wrong("must not have a query"));
         }
@@ -146,10 +151,24 @@ mod tests {
     fn upstream_urls() {
         let good = Upstream::parse("https://api.example.com:8443/v1/").unwrap();
         assert_eq!(good.to_string(), "https://api.example.com:8443/v1");
-        assert_eq!(good.uri("/chat/completions", Some("a=%2F&b")).unwrap(), "https://api.example.com:8443/v1/chat/completions?a=%2F&b");
+        assert_eq!(
+            good.uri("/chat/completions", Some("a=%2F&b")).unwrap(),
+            "https://api.example.com:8443/v1/chat/completions?a=%2F&b"
+        );
         assert_eq!(good.uri("/models", Some("")).unwrap(), "https://api.example.com:8443/v1/models?");
         assert_eq!(Upstream::parse("http://[::1]:9").unwrap().uri("/m", None).unwrap(), "http://[::1]:9/m");
-        for bad in ["", "api.example.com/v1", "ftp://h/v1", "https://user:secret@h/v1", "https://secret@h/v1", "https://h/v1?key=secret", "https://h/v1#secret", "https://", "http://h:0/v1", "http://h:/v1"] {
+        for bad in [
+            "",
+            "api.example.com/v1",
+            "ftp://h/v1",
+            "https://user:secret@h/v1",
+            "https://secret@h/v1",
+            "https://h/v1?key=secret",
+            "https://h/v1#secret",
+            "https://",
+            "http://h:0/v1",
+            "http://h:/v1",
+        ] {
             let error = Upstream::parse(bad).unwrap_err().to_string();
             assert!(!error.contains("secret"), "{error}");
         }

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::capture::{Capture, Opening, Outcome, undecoded};
 use super::tap::{Recording, Tap};
 use super::{Config, Shared, encoding, headers};
-use crate::trace::{Redactor, clock};
 use crate::trace::protocol::{CHAT_COMPLETIONS, Head, Issues, PROTOCOLS, Protocol};
+use crate::trace::{Redactor, clock};
 
 pub(super) type Client = PooledClient<HttpsConnector<HttpConnector>, Either<Full<Bytes>, Incoming>>;
 type Answer = Response<Either<Tap, Full<Bytes>>>;
@@ -46,7 +46,10 @@ pub(super) fn client(config: &Config) -> std::io::Result<Client> {
     };
     let connector = builder.https_or_http().enable_http1().wrap_connector(http);
     // Servers close idle connections after 5 s and more; a shorter time here avoids sending into a closing one.
-    Ok(PooledClient::builder(TokioExecutor::new()).pool_idle_timeout(Duration::from_secs(4)).pool_timer(TokioTimer::new()).build(connector))
+    Ok(PooledClient::builder(TokioExecutor::new())
+        .pool_idle_timeout(Duration::from_secs(4))
+        .pool_timer(TokioTimer::new())
+        .build(connector))
 }
 
 /// A refusal of our own.
@@ -61,8 +64,16 @@ fn refuse(status: StatusCode, code: &'static str, message: impl Into<String>) ->
 }
 
 /// Never fails: what goes wrong is an answer too.
-pub(super) async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answer, std::convert::Infallible> {
-    let protocol = request.uri().path().strip_prefix("/v1").and_then(|path| PROTOCOLS.iter().find(|one| one.path() == path)).copied();
+pub(super) async fn handle(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Answer, std::convert::Infallible> {
+    let protocol = request
+        .uri()
+        .path()
+        .strip_prefix("/v1")
+        .and_then(|path| PROTOCOLS.iter().find(|one| one.path() == path))
+        .copied();
     let shape = protocol.unwrap_or_else(|| shape_for(request.uri().path()));
     let answer = match check_origin(&request) {
         Err(refusal) => Err(refusal),
@@ -82,7 +93,13 @@ fn shape_for(path: &str) -> &'static dyn Protocol {
 /// A web page must not reach the port: it can make a browser send requests, but not without `Origin` or under
 /// one of this machine's own names.
 fn check_origin<B>(request: &Request<B>) -> Result<(), Refusal> {
-    let foreign = |what: &str| Err(refuse(StatusCode::FORBIDDEN, "forbidden_origin", format!("{what}: only programs on this machine may use this proxy")));
+    let foreign = |what: &str| {
+        Err(refuse(
+            StatusCode::FORBIDDEN,
+            "forbidden_origin",
+            format!("{what}: only programs on this machine may use this proxy"),
+        ))
+    };
     if request.headers().contains_key("origin") {
         return foreign("the request carries an Origin header");
     }
@@ -118,27 +135,44 @@ fn json_answer(status: StatusCode, body: &Value) -> Answer {
 async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Refusal> {
     let path = request.uri().path();
     if path == "/health" && matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Ok(json_answer(StatusCode::OK, &json!({"status": "ok", "service": "toolreplay trace proxy", "version": env!("CARGO_PKG_VERSION")})));
+        return Ok(json_answer(
+            StatusCode::OK,
+            &json!({"status": "ok", "service": "toolreplay trace proxy", "version": env!("CARGO_PKG_VERSION")}),
+        ));
     }
     let below = path.strip_prefix("/v1").filter(|below| below.is_empty() || below.starts_with('/'));
-    let below = below.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "not_found", "paths below /v1 are sent on, others are not known here"))?.to_owned();
+    let below = below
+        .ok_or_else(|| {
+            refuse(StatusCode::NOT_FOUND, "not_found", "paths below /v1 are sent on, others are not known here")
+        })?
+        .to_owned();
     if request.headers().contains_key("upgrade") {
-        return Err(refuse(StatusCode::UPGRADE_REQUIRED, "upgrade_refused", "this proxy records HTTP requests and upgrades no connection"));
+        return Err(refuse(
+            StatusCode::UPGRADE_REQUIRED,
+            "upgrade_refused",
+            "this proxy records HTTP requests and upgrades no connection",
+        ));
     }
     if !shared.config.passthrough {
-        return Err(refuse(StatusCode::NOT_FOUND, "not_recorded", "this path is not recorded and --no-passthrough is set"));
+        return Err(refuse(
+            StatusCode::NOT_FOUND,
+            "not_recorded",
+            "this path is not recorded and --no-passthrough is set",
+        ));
     }
     let method = request.method().clone();
     let uri = upstream_uri(shared, &below, request.uri().query())?;
     let (parts, body) = request.into_parts();
-    let mut outgoing = Request::new(if body.is_end_stream() { Either::Left(Full::default()) } else { Either::Right(body) });
+    let mut outgoing =
+        Request::new(if body.is_end_stream() { Either::Left(Full::default()) } else { Either::Right(body) });
     *outgoing.method_mut() = method.clone();
     *outgoing.uri_mut() = uri;
     *outgoing.headers_mut() = headers::request(&parts.headers, &shared.config.forward_headers);
     let sent = send(shared, outgoing).await;
     let status = sent.as_ref().map_or_else(|refusal| refusal.status, Response::status);
     let secrets = headers::secrets(&parts.headers, parts.uri.query(), &shared.config.forward_headers, &shared.names);
-    let shown: String = Redactor::new(secrets, [""; 0]).text(&below).chars().take(200).flat_map(char::escape_default).collect();
+    let shown: String =
+        Redactor::new(secrets, [""; 0]).text(&below).chars().take(200).flat_map(char::escape_default).collect();
     (shared.log)(&format!("passed through, not recorded: {method} /v1{shown} -> {}", status.as_u16()));
     let (mut parts, body) = sent?.into_parts();
     headers::strip_response(&mut parts.headers);
@@ -146,7 +180,8 @@ async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Ref
 }
 
 fn upstream_uri(shared: &Shared, below: &str, query: Option<&str>) -> Result<Uri, Refusal> {
-    let steps_up = below.split('/').any(|segment| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."));
+    let steps_up =
+        below.split('/').any(|segment| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."));
     let wrong = || refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on");
     if steps_up {
         return Err(wrong());
@@ -166,7 +201,11 @@ async fn send(shared: &Shared, request: Request<Either<Full<Bytes>, Incoming>>) 
             };
             Err(refuse(StatusCode::BAD_GATEWAY, code, format!("{what}: {}", causes(&error))))
         }
-        Err(_) => Err(refuse(StatusCode::GATEWAY_TIMEOUT, "upstream_timeout", format!("the upstream sent no reply within {} s (--timeout)", shared.config.timeout.as_secs_f64()))),
+        Err(_) => Err(refuse(
+            StatusCode::GATEWAY_TIMEOUT,
+            "upstream_timeout",
+            format!("the upstream sent no reply within {} s (--timeout)", shared.config.timeout.as_secs_f64()),
+        )),
     }
 }
 
@@ -191,9 +230,17 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
     let mut refusal = None;
     let body = match read_body(body, shared.config.max_request_bytes).await {
         Ok(body) => body,
-        Err(BodyError::Gone) => return own_error(protocol, &refuse(StatusCode::BAD_REQUEST, "incomplete_request", "the request body ended early")),
+        Err(BodyError::Gone) => {
+            return own_error(
+                protocol,
+                &refuse(StatusCode::BAD_REQUEST, "incomplete_request", "the request body ended early"),
+            );
+        }
         Err(BodyError::TooLarge) => {
-            let message = format!("the request body is larger than {} bytes (--max-request-bytes)", shared.config.max_request_bytes);
+            let message = format!(
+                "the request body is larger than {} bytes (--max-request-bytes)",
+                shared.config.max_request_bytes
+            );
             refusal = Some(refuse(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message));
             Bytes::new()
         }
@@ -220,12 +267,29 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
         answer
     };
     let stream = head.stream;
-    let opening = Opening { id: id.clone(), protocol, headers: &parts.headers, query, association, head, body: body.clone(), scope, issues };
+    let opening = Opening {
+        id: id.clone(),
+        protocol,
+        headers: &parts.headers,
+        query,
+        association,
+        head,
+        body: body.clone(),
+        scope,
+        issues,
+    };
     let capture = match Capture::open(shared, opening) {
         Ok(capture) => capture,
         Err(error) => {
             (shared.log)(&format!("request {id} refused: its capture cannot be created: {error}"));
-            return named(own_error(protocol, &refuse(StatusCode::SERVICE_UNAVAILABLE, "capture_unavailable", "the capture file cannot be created; the request was not sent")));
+            return named(own_error(
+                protocol,
+                &refuse(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "capture_unavailable",
+                    "the capture file cannot be created; the request was not sent",
+                ),
+            ));
         }
     };
     // Should the client leave while the upstream is silent, this future is dropped, and with it the guard.
@@ -233,7 +297,8 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
     let uri = match (refusal, uri) {
         (None, Some(uri)) => uri,
         (refusal, _) => {
-            let refusal = refusal.unwrap_or_else(|| refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on"));
+            let refusal = refusal
+                .unwrap_or_else(|| refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on"));
             guard.finish(Outcome::error(Some(refusal.status.as_u16()), refusal.code));
             return named(own_error(protocol, &refusal));
         }
@@ -247,7 +312,8 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
             headers::strip_response(&mut parts.headers);
-            let recording = guard.0.take().map(|capture| Recording::new(capture, parts.status.as_u16(), stream, &parts.headers));
+            let recording =
+                guard.0.take().map(|capture| Recording::new(capture, parts.status.as_u16(), stream, &parts.headers));
             named(Response::from_parts(parts, Either::Left(Tap::new(body, recording))))
         }
         Err(refusal) => {
@@ -259,7 +325,13 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
 }
 
 /// Reads the head of a request's copy. An error says why the request is refused.
-fn inspect(shared: &Shared, protocol: &'static dyn Protocol, headers: &hyper::HeaderMap, body: &Bytes, issues: &mut Issues) -> Result<Head, &'static str> {
+fn inspect(
+    shared: &Shared,
+    protocol: &'static dyn Protocol,
+    headers: &hyper::HeaderMap,
+    body: &Bytes,
+    issues: &mut Issues,
+) -> Result<Head, &'static str> {
     let encoding = headers.get("content-encoding").and_then(|value| value.to_str().ok()).unwrap_or_default();
     if encoding::is_plain(encoding) {
         return protocol.inspect(body);
@@ -268,7 +340,10 @@ fn inspect(shared: &Shared, protocol: &'static dyn Protocol, headers: &hyper::He
         Ok(body) => protocol.inspect(&body),
         // The upstream may know better than this copy.
         Err(error) => {
-            issues.add(undecoded(error, ["request_encoding_unknown", "request_not_decoded", "request_too_large_to_decode"]));
+            issues.add(undecoded(
+                error,
+                ["request_encoding_unknown", "request_not_decoded", "request_too_large_to_decode"],
+            ));
             Ok(Head::default())
         }
     }
@@ -338,7 +413,16 @@ mod tests {
         for good in ["127.0.0.1", "127.0.0.1:8787", "localhost:1", "LOCALHOST", "[::1]:8787", "[::1]"] {
             assert!(is_loopback_name(good), "{good}");
         }
-        for bad in ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "127.0.0.1:80:80", "[::1]x", "0.0.0.0", "user@localhost"] {
+        for bad in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "127.0.0.1:80:80",
+            "[::1]x",
+            "0.0.0.0",
+            "user@localhost",
+        ] {
             assert!(!is_loopback_name(bad), "{bad}");
         }
     }

@@ -39,18 +39,36 @@ const REQUEST: &[&str] = &[
 pub(super) const TRACE_ID: [&str; 2] = ["x-toolreplay-trace-id", "x-attacker-trace-id"];
 
 /// Session headers that agents send of their own accord, the most specific first.
-pub(super) const AGENT_SESSION: &[&str] =
-    &["x-claude-code-session-id", "session-id", "session_id", "thread-id", "x-session-id", "x-session-affinity", "x-dynamo-session-id"];
+pub(super) const AGENT_SESSION: &[&str] = &[
+    "x-claude-code-session-id",
+    "session-id",
+    "session_id",
+    "thread-id",
+    "x-session-id",
+    "x-session-affinity",
+    "x-dynamo-session-id",
+];
 
 /// What a client proves itself with.
 const CREDENTIALS: &[&str] = &["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
-const HOP_BY_HOP: &[&str] =
-    &["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
+const HOP_BY_HOP: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 pub(super) fn is_never_forwarded(name: &HeaderName) -> bool {
     let name = name.as_str();
-    HOP_BY_HOP.contains(&name) || TRACE_ID.contains(&name) || matches!(name, "cookie" | "host" | "content-length" | "origin" | "expect")
+    HOP_BY_HOP.contains(&name)
+        || TRACE_ID.contains(&name)
+        || matches!(name, "cookie" | "host" | "content-length" | "origin" | "expect")
 }
 
 /// The headers for the upstream.
@@ -104,8 +122,12 @@ pub(super) fn secrets(headers: &HeaderMap, query: Option<&str>, also: &[HeaderNa
         let text = || String::from_utf8_lossy(value.as_bytes()).into_owned();
         match name.as_str() {
             "authorization" | "proxy-authorization" => credential(&text(), &mut secrets),
-            "cookie" => secrets.extend(text().split(';').filter_map(|pair| Some(pair.split_once('=')?.1.trim().to_owned()))),
-            other if CREDENTIALS.contains(&other) || names.is_secret_field(other) || also.contains(name) => credential(&text(), &mut secrets),
+            "cookie" => {
+                secrets.extend(text().split(';').filter_map(|pair| Some(pair.split_once('=')?.1.trim().to_owned())))
+            }
+            other if CREDENTIALS.contains(&other) || names.is_secret_field(other) || also.contains(name) => {
+                credential(&text(), &mut secrets)
+            }
             _ => {}
         }
     }
@@ -121,10 +143,11 @@ fn credential(value: &str, secrets: &mut Vec<String>) {
     match value.split_once(' ') {
         Some((scheme, token)) if scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
             secrets.push(token.trim().to_owned());
-            if scheme.eq_ignore_ascii_case("basic") {
-                if let Some((_, password)) = decode_base64(token.trim()).as_deref().and_then(|text| text.split_once(':')) {
-                    secrets.push(password.to_owned());
-                }
+            if scheme.eq_ignore_ascii_case("basic")
+                && let Some((_, password)) =
+                    decode_base64(token.trim()).as_deref().and_then(|text| text.split_once(':'))
+            {
+                secrets.push(password.to_owned());
             }
         }
         _ => secrets.push(value.trim().to_owned()),
@@ -155,7 +178,8 @@ fn decode_base64(text: &str) -> Option<String> {
 
 /// The parameters of a query, decoded.
 pub(super) fn parameters(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    let decode = |text: &str| percent_encoding::percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let decode =
+        |text: &str| percent_encoding::percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
     query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         (decode(name), decode(value))
@@ -180,10 +204,18 @@ mod tests {
     #[test]
     fn only_listed_request_headers_cross() {
         let headers = map(&[
-            ("authorization", "Bearer x"), ("cookie", "a=b"), ("x-forwarded-for", "10.0.0.1"), ("anthropic-beta", "b"), ("x-own", "1"),
-            ("x-toolreplay-trace-id", "t"), ("connection", "close, OpenAI-Beta"), ("openai-beta", "assistants"), ("accept-encoding", "gzip"),
+            ("authorization", "Bearer x"),
+            ("cookie", "a=b"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("anthropic-beta", "b"),
+            ("x-own", "1"),
+            ("x-toolreplay-trace-id", "t"),
+            ("connection", "close, OpenAI-Beta"),
+            ("openai-beta", "assistants"),
+            ("accept-encoding", "gzip"),
         ]);
-        let mut names: Vec<String> = request(&headers, &[HeaderName::from_static("x-own")]).keys().map(ToString::to_string).collect();
+        let mut names: Vec<String> =
+            request(&headers, &[HeaderName::from_static("x-own")]).keys().map(ToString::to_string).collect();
         names.sort();
         assert_eq!(names, ["anthropic-beta", "authorization", "x-own"]);
     }
@@ -191,8 +223,15 @@ mod tests {
     #[test]
     fn responses_lose_only_connection_headers_and_cookies() {
         let mut headers = map(&[
-            ("set-cookie", "a"), ("x-request-id", "1"), ("connection", "x-hop, content-length"), ("x-hop", "1"), ("content-length", "3"),
-            ("retry-after-ms", "5"), ("transfer-encoding", "chunked"), ("keep-alive", "timeout=5"), ("x-accel-buffering", "no"),
+            ("set-cookie", "a"),
+            ("x-request-id", "1"),
+            ("connection", "x-hop, content-length"),
+            ("x-hop", "1"),
+            ("content-length", "3"),
+            ("retry-after-ms", "5"),
+            ("transfer-encoding", "chunked"),
+            ("keep-alive", "timeout=5"),
+            ("x-accel-buffering", "no"),
         ]);
         strip_response(&mut headers);
         let mut names: Vec<String> = headers.keys().map(ToString::to_string).collect();
@@ -203,11 +242,29 @@ mod tests {
     #[test]
     fn secrets_of_a_request_head() {
         let headers = map(&[
-            ("authorization", "Basic dXNlcjpwYXNzd29yZDEyMw=="), ("x-api-key", "key-value"), ("cookie", "sid=cookie-value; b=c"),
-            ("x-portkey-api-key", "portkey"), ("user-agent", "agent"), ("x-mine", "mine"),
+            ("authorization", "Basic dXNlcjpwYXNzd29yZDEyMw=="),
+            ("x-api-key", "key-value"),
+            ("cookie", "sid=cookie-value; b=c"),
+            ("x-portkey-api-key", "portkey"),
+            ("user-agent", "agent"),
+            ("x-mine", "mine"),
         ]);
-        let found = secrets(&headers, Some("api-version=2&key=query%2Dvalue&sig=s"), &[HeaderName::from_static("x-mine")], &Redactor::new([""], [""]));
-        for secret in ["dXNlcjpwYXNzd29yZDEyMw==", "password123", "key-value", "cookie-value", "portkey", "mine", "query-value", "s"] {
+        let found = secrets(
+            &headers,
+            Some("api-version=2&key=query%2Dvalue&sig=s"),
+            &[HeaderName::from_static("x-mine")],
+            &Redactor::new([""], [""]),
+        );
+        for secret in [
+            "dXNlcjpwYXNzd29yZDEyMw==",
+            "password123",
+            "key-value",
+            "cookie-value",
+            "portkey",
+            "mine",
+            "query-value",
+            "s",
+        ] {
             assert!(found.iter().any(|one| one == secret), "{secret}");
         }
         assert!(!found.iter().any(|one| one == "agent" || one == "2"));

@@ -94,7 +94,8 @@ impl Proxy {
     /// See [`ProxyError`].
     pub async fn bind(config: Config, log: Log) -> Result<Self, ProxyError> {
         config.check()?;
-        make_folder(&config.output_dir).map_err(|source| ProxyError::Output { path: config.output_dir.clone(), source })?;
+        make_folder(&config.output_dir)
+            .map_err(|source| ProxyError::Output { path: config.output_dir.clone(), source })?;
         let client = forward::client(&config).map_err(ProxyError::Start)?;
         let address = SocketAddr::new(config.host, config.port);
         let failed = |source| ProxyError::Listen { address, source };

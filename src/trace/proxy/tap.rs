@@ -49,7 +49,10 @@ impl Body for Tap {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = Pin::new(&mut self.inner).poll_frame(context);
         match &polled {
             Poll::Pending => {}
@@ -95,8 +98,17 @@ pub(super) struct Recording {
 }
 
 enum Mode {
-    Stream { parser: sse::Parser, decoder: Box<dyn ReplyStream>, inflater: Option<Inflater>, invalid: bool },
-    Whole { bytes: Vec<u8>, encoding: String, is_stream: bool },
+    Stream {
+        parser: sse::Parser,
+        decoder: Box<dyn ReplyStream>,
+        inflater: Option<Inflater>,
+        invalid: bool,
+    },
+    Whole {
+        bytes: Vec<u8>,
+        encoding: String,
+        is_stream: bool,
+    },
     /// The copy was given up.
     Lost,
 }
@@ -105,16 +117,21 @@ impl Recording {
     /// Begins the copy of a reply with this status, content type and encoding.
     pub(super) fn new(mut capture: Capture, status: u16, asked_for_stream: bool, headers: &hyper::HeaderMap) -> Self {
         capture.sent();
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        let text = |name: &str| {
+            headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
+        };
         let (kind, encoding) = (text("content-type"), text("content-encoding"));
         let limit = capture.byte_limit();
         // The type decides; a reply without one is what was asked for.
         let is_stream = kind.starts_with("text/event-stream") || (kind.is_empty() && asked_for_stream && status < 300);
         let inflater = if encoding::is_plain(&encoding) { Some(None) } else { Inflater::new(&encoding).map(Some) };
         let mode = match inflater {
-            Some(inflater) if is_stream => {
-                Mode::Stream { parser: sse::Parser::new(limit), decoder: capture.protocol.stream(limit), inflater, invalid: false }
-            }
+            Some(inflater) if is_stream => Mode::Stream {
+                parser: sse::Parser::new(limit),
+                decoder: capture.protocol.stream(limit),
+                inflater,
+                invalid: false,
+            },
             _ => Mode::Whole { bytes: Vec::new(), encoding, is_stream },
         };
         let charge = capture.new_charge();
@@ -182,7 +199,9 @@ impl Recording {
                 }
                 (reply, ended || end == End::Clean)
             }
-            Mode::Whole { bytes, encoding, is_stream } => (read_whole(&capture, &bytes, &encoding, is_stream), end == End::Clean),
+            Mode::Whole { bytes, encoding, is_stream } => {
+                (read_whole(&capture, &bytes, &encoding, is_stream), end == End::Clean)
+            }
         };
         reply.issues.merge(issues);
         if shutdown {
@@ -191,7 +210,7 @@ impl Recording {
         if !whole {
             reply.calls.iter_mut().for_each(|call| call.complete = false);
         }
-        let dropped = end == End::Dropped && !(whole && !lost);
+        let dropped = end == End::Dropped && (lost || !whole);
         let (status_word, error_type) = if dropped {
             (Status::Cancelled, Some(if shutdown { "proxy_shutdown" } else { "client_disconnected" }.to_owned()))
         } else if end == End::Aborted && !whole {
@@ -211,7 +230,13 @@ impl Recording {
             let id = if reply.complete { reply.id.as_deref() } else { None };
             capture.shared().associations.register(*scope, protocol.name(), seen, id, &reply.calls);
         }
-        capture.finish(Outcome { http_status: Some(status), status: status_word, error_type, reply, charge: Some(charge) });
+        capture.finish(Outcome {
+            http_status: Some(status),
+            status: status_word,
+            error_type,
+            reply,
+            charge: Some(charge),
+        });
     }
 }
 
@@ -229,7 +254,8 @@ fn read_whole(capture: &Capture, bytes: &[u8], encoding: &str, is_stream: bool) 
             }
             Err(error) => {
                 let complete = error == Undecoded::TooLarge;
-                issues.add(undecoded(error, ["response_encoding_unknown", "response_not_decoded", "capture_byte_limit"]));
+                issues
+                    .add(undecoded(error, ["response_encoding_unknown", "response_not_decoded", "capture_byte_limit"]));
                 return Reply { issues, complete, ..Reply::default() };
             }
         }

@@ -93,9 +93,25 @@ static LITERALS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// Names whose value is a secret when text assigns it. Ends of names are enough: `OPENAI_API_KEY=…`.
 const ASSIGNED: &[&str] = &[
-    "api_key", "api-key", "apikey", "password", "passwd", "passphrase", "client_secret", "secret_key",
-    "secret_access_key", "private_key", "access_token", "refresh_token", "auth_token", "session_token",
-    "security_token", "webhook_secret", "signing_key", "_secret", "_token",
+    "api_key",
+    "api-key",
+    "apikey",
+    "password",
+    "passwd",
+    "passphrase",
+    "client_secret",
+    "secret_key",
+    "secret_access_key",
+    "private_key",
+    "access_token",
+    "refresh_token",
+    "auth_token",
+    "session_token",
+    "security_token",
+    "webhook_secret",
+    "signing_key",
+    "_secret",
+    "_token",
 ];
 /// Names whose value is a secret in the query of a URL.
 const QUERY: &[&str] = &["key=", "sig=", "signature=", "token=", "x-amz-credential=", "code_verifier="];
@@ -200,11 +216,18 @@ impl Shape {
                 hit(start..stop)
             }
             Run::UserInfo => {
-                let stop = end + bytes[end..].iter().take_while(|&&b| !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`') && b > b' ').count();
+                let stop = end
+                    + bytes[end..]
+                        .iter()
+                        .take_while(|&&b| {
+                            !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`') && b > b' '
+                        })
+                        .count();
                 let authority = &text[end..stop];
                 let user_info = &authority[..authority.rfind('@')?];
                 let colon = user_info.find(':')?;
-                (user_info.len() - colon > self.min && !user_info[colon + 1..].starts_with("[REDACTED:")).then_some(())?;
+                (user_info.len() - colon > self.min && !user_info[colon + 1..].starts_with("[REDACTED:"))
+                    .then_some(())?;
                 hit(end + colon + 1..end + user_info.len())
             }
             _ => None,
@@ -262,9 +285,17 @@ fn query_value(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {
     if !matches!(bytes[before], b'?' | b'&') {
         return None;
     }
-    let run = bytes[end..].iter().take_while(|&&b| b > b' ' && !matches!(b, b'&' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | b')' | b']')).count();
+    let run = bytes[end..]
+        .iter()
+        .take_while(|&&b| {
+            b > b' ' && !matches!(b, b'&' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | b')' | b']')
+        })
+        .count();
     let value = &bytes[end..end + run];
-    let public = name > 0 && [&b"page"[..], b"next", b"cursor", b"sort"].iter().any(|word| bytes[before + 1..start].to_ascii_lowercase().windows(word.len()).any(|w| &w == word));
+    let public = name > 0
+        && [&b"page"[..], b"next", b"cursor", b"sort"]
+            .iter()
+            .any(|word| bytes[before + 1..start].to_ascii_lowercase().windows(word.len()).any(|w| &w == word));
     if run < 6 || public || value.starts_with(b"[REDACTED:") {
         return None;
     }

@@ -38,7 +38,9 @@ fn shapes_are_found_in_running_text() {
         ("url-secret", "https://h/p?a=1&key=s3cr3tvalue&b=2".to_owned()),
         ("url-secret", "https://h/p?X-Amz-Signature=abcdef012345".to_owned()),
     ] {
-        for text in [secret.clone(), format!("line\n{secret}\nnext"), format!("(\"{secret}\")"), format!("中{secret} 東")] {
+        for text in
+            [secret.clone(), format!("line\n{secret}\nnext"), format!("(\"{secret}\")"), format!("中{secret} 東")]
+        {
             assert_eq!(rule_of(&text).as_deref(), Some(rule), "{text}");
             let redacted = plain().text(&text).into_owned();
             assert!(!redacted.contains(alnum), "{redacted}");
@@ -119,7 +121,14 @@ fn fields_by_name() {
     }
     assert!(hidden(&value["credentials"]["user"]) && hidden(&value["credentials"]["list"][0]));
     assert_eq!(value["credentials"]["list"][1], true);
-    for (name, kept) in [("pin", json!(1)), ("max_tokens", json!(5)), ("token", json!("t")), ("session_id", json!("s")), ("password_policy", json!("long")), ("signature", json!("sig"))] {
+    for (name, kept) in [
+        ("pin", json!(1)),
+        ("max_tokens", json!(5)),
+        ("token", json!("t")),
+        ("session_id", json!("s")),
+        ("password_policy", json!("long")),
+        ("signature", json!("sig")),
+    ] {
         assert_eq!(value[name], kept);
     }
     assert_eq!(value["parameters"], json!({"properties": {"password": {"type": "string"}}, "required": ["password"]}));

@@ -76,7 +76,11 @@ impl ProxyArgs {
         for name in self.forward_headers {
             config.forward_headers.push(name.parse().map_err(|_| anyhow!("'{name}' is not a header name"))?);
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().context("cannot start")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .context("cannot start")?;
         runtime.block_on(serve(config))
     }
 }
@@ -91,7 +95,8 @@ async fn serve(config: Config) -> anyhow::Result<u8> {
     // Before the address is printed, so that whoever read it can already stop the proxy in order.
     let mut signals = Signals::new().context("cannot start")?;
     let proxy = Proxy::bind(config, Arc::new(log)).await?;
-    let _ = writeln!(std::io::stdout(), "listening on http://{}/v1 -> {upstream}, captures in {folder}", proxy.address());
+    let _ =
+        writeln!(std::io::stdout(), "listening on http://{}/v1 -> {upstream}, captures in {folder}", proxy.address());
     let (first, asked) = tokio::sync::oneshot::channel();
     let (second, hurried) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
