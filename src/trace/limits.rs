@@ -27,11 +27,13 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     First,
+    #[cfg_attr(not(feature = "proxy"), allow(dead_code, reason = "only the proxy records histories"))]
     /// For histories, whose news stands at the end.
     Last,
 }
 
 /// Applies the item and level limits. Returns true when something was left out.
+#[cfg_attr(not(feature = "proxy"), allow(dead_code, reason = "the proxy's captures keep parts apart"))]
 pub(crate) fn shape(value: &mut Value, limits: Limits, keep: Keep) -> bool {
     shape_at(value, limits, keep, limits.levels)
 }

@@ -175,7 +175,7 @@ mod tests {
         let damaged = format!("{}\n{{]\n[]\n{{\"version\":2}}\n{}\n{}\n{}\n", lines[1], lines[0], lines[2], lines[0]);
         let capture = parse(damaged.as_bytes()).unwrap();
         let at: Vec<u64> = capture.errors.iter().map(|error| error.line).collect();
-        assert_eq!(at, [1, 2, 3, 4, 5, 7]);
+        assert_eq!(at, [1, 2, 3, 4, 5, 7, 7]);
         assert_eq!(capture.events.len(), 3);
     }
 }

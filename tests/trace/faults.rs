@@ -118,7 +118,7 @@ fn stalled_readers_hold_the_upstream_back_and_no_memory() {
 #[test]
 fn a_stale_connection_is_no_second_request() {
     // Replies as if it kept the connection, then closes it at once.
-    let upstream = Upstream::fixed(json_reply(&json!({"choices": []})));
+    let upstream = Upstream::closing(json_reply(&json!({"choices": []})));
     let proxy = Proxy::start(&upstream, &[]);
     let mut answered = 0;
     for number in 1..=200 {

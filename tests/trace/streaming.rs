@@ -156,7 +156,7 @@ fn an_abort_comes_back_as_an_abort() {
             .to_string()
             .into_bytes(),
     ] {
-        let upstream = Upstream::fixed(reply);
+        let upstream = Upstream::closing(reply);
         let proxy = Proxy::start(&upstream, &[]);
         let got = proxy.send(CHAT, chat_body());
         assert!(!got.whole, "the client must not take this for a whole reply");

@@ -51,8 +51,14 @@ impl Upstream {
         Self { address, received }
     }
 
-    /// One that answers every request with these bytes and closes.
+    /// One that answers every request with these bytes.
     pub(crate) fn fixed(reply: impl Into<Vec<u8>>) -> Self {
+        let reply = reply.into();
+        Self::start(move |_, stream| drop(stream.write_all(&reply)))
+    }
+
+    /// One that answers with these bytes and closes, as if it had been cut off.
+    pub(crate) fn closing(reply: impl Into<Vec<u8>>) -> Self {
         let reply = reply.into();
         Self::start(move |_, stream| {
             let _ = stream.write_all(&reply);

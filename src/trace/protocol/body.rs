@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_digit_for_digit() {
-        let text = r#"{"n":[123456789012345678901234567890,1e400,-0,1.10]}"#;
+        let text = r#"{"n":[123456789012345678901234567890,1e+400,-0,1.10]}"#;
         assert_eq!(parse(text.as_bytes()).unwrap().value.to_string(), text);
     }
 
