@@ -263,6 +263,7 @@ def main():
         if "ANSWERED" not in str(answer):
             failed += 1
             print("client failed:", case, answer, flush=True)
+    loop.run_until_complete(loop.shutdown_asyncgens())
     sys.exit(failed > 0)
 
 
