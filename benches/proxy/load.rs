@@ -9,7 +9,12 @@
 //! The stand-in stamps every chunk with the time it was sent, and the load generator compares: both run on one
 //! machine with one clock, so each chunk's way through a proxy is measured and not only the distance between two.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout, reason = "a measuring tool: it fails loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a measuring tool: it fails loudly"
+)]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,7 +56,10 @@ async fn read_head(stream: &mut Connection) -> Option<(String, usize)> {
         }
     }
     head.make_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")).map_or(0, |text| text.trim().parse().unwrap());
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))
+        .map_or(0, |text| text.trim().parse().unwrap());
     Some((head, length))
 }
 
@@ -73,9 +81,15 @@ async fn serve(mut stream: Connection) -> Option<()> {
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await.ok()?;
         // A stream's request carries its rate where others carry text: "chunks/rate".
-        let plan = body.windows(6).position(|part| part == b"\"plan ").map(|at| String::from_utf8_lossy(&body[at + 6..]).into_owned());
+        let plan = body
+            .windows(6)
+            .position(|part| part == b"\"plan ")
+            .map(|at| String::from_utf8_lossy(&body[at + 6..]).into_owned());
         let Some(plan) = plan else {
-            let reply = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{REPLY}", REPLY.len());
+            let reply = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{REPLY}",
+                REPLY.len()
+            );
             stream.get_mut().write_all(reply.as_bytes()).await.ok()?;
             continue;
         };
@@ -94,7 +108,11 @@ async fn serve(mut stream: Connection) -> Option<()> {
             );
             send_chunk(&mut stream, &data).await?;
         }
-        send_chunk(&mut stream, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n").await?;
+        send_chunk(
+            &mut stream,
+            "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+        )
+        .await?;
         stream.get_mut().write_all(b"0\r\n\r\n").await.ok()?;
     }
 }
@@ -104,7 +122,9 @@ async fn send_chunk(stream: &mut Connection, data: &str) -> Option<()> {
 }
 
 fn request(port: usize, text: &str, stream: bool) -> Vec<u8> {
-    let body = format!(r#"{{"model":"gpt-4o","stream":{stream},"messages":[{{"role":"system","content":"You are brief."}},{{"role":"user","content":"{text}"}}]}}"#);
+    let body = format!(
+        r#"{{"model":"gpt-4o","stream":{stream},"messages":[{{"role":"system","content":"You are brief."}},{{"role":"user","content":"{text}"}}]}}"#
+    );
     format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\nauthorization: Bearer sk-bench-0123456789abcdef\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
@@ -171,7 +191,10 @@ async fn sse(port: usize, streams: usize, chunks: usize, rate: usize) {
         .map(|number| {
             tokio::spawn(async move {
                 // Spread over one interval, as independent clients would be.
-                tokio::time::sleep(Duration::from_secs(1) / u32::try_from(rate * streams).unwrap() * u32::try_from(number).unwrap()).await;
+                tokio::time::sleep(
+                    Duration::from_secs(1) / u32::try_from(rate * streams).unwrap() * u32::try_from(number).unwrap(),
+                )
+                .await;
                 let mut stream = connect(port).await;
                 stream.get_mut().write_all(&request(port, &format!("plan {chunks}/{rate}"), true)).await.unwrap();
                 let (head, _) = read_head(&mut stream).await.unwrap();

@@ -1,5 +1,7 @@
 //! The recording side's only sources of time and randomness.
 
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Now, for durations.
@@ -27,7 +29,8 @@ pub(crate) fn elapsed_ms(start: Instant) -> f64 {
     micros / 1000.0
 }
 
-fn rfc3339(since: Duration) -> String {
+/// A time since 1970, in RFC 3339 with microseconds.
+pub(crate) fn rfc3339(since: Duration) -> String {
     let secs = since.as_secs();
     let (days, rest) = (secs / 86_400, secs % 86_400);
     // Days to a civil date, with years that start in March so that the leap day comes last.
@@ -48,20 +51,35 @@ fn rfc3339(since: Duration) -> String {
     )
 }
 
-/// `N` bytes nobody can guess.
+/// `N` bytes nobody can guess, of a supply that each thread fetches in larger pieces.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    if getrandom::fill(&mut bytes).is_err() {
+    thread_local! {
+        static SUPPLY: RefCell<([u8; 1024], usize)> = const { RefCell::new(([0; 1024], 1024)) };
+    }
+    SUPPLY.with_borrow_mut(|(supply, used)| {
+        if *used + N > supply.len() {
+            refill(supply);
+            *used = 0;
+        }
+        let mut bytes = [0; N];
+        let taken = &mut supply[*used..*used + N];
+        bytes.copy_from_slice(taken);
+        taken.fill(0);
+        *used += N;
+        bytes
+    })
+}
+
+fn refill(supply: &mut [u8]) {
+    if getrandom::fill(supply).is_err() {
         // No system source: hash maps are still seeded per process and per instance, which keeps ids apart.
-        use std::hash::{BuildHasher, Hasher};
-        for chunk in bytes.chunks_mut(8) {
+        for chunk in supply.chunks_mut(8) {
             let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
             hasher.write_u128(since_epoch().as_nanos());
             let word = hasher.finish().to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
-    bytes
 }
 
 /// A new id of 32 hex digits; ids made later sort later (to the millisecond).

@@ -10,7 +10,7 @@ mod shapes;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -188,6 +188,10 @@ impl Redactor {
         if name.len() > 128 {
             return false;
         }
+        // Most names are none; folding every one would cost more than all the rest.
+        if self.fields.is_empty() && !may_be_sensitive(name) {
+            return false;
+        }
         let folded = fold(name);
         self.fields.contains(&folded) || is_sensitive(&folded)
     }
@@ -278,6 +282,17 @@ const ABOUT: &[&str] = &[
     "count", "cost", "limit", "budget", "length", "policy", "required", "enabled", "type", "expires", "expiry", "at",
     "in", "name", "url", "uri", "hint", "field", "id",
 ];
+
+/// Parts of which every sensitive name has one.
+const PARTS: &[&str] =
+    &["auth", "key", "token", "cookie", "pass", "pwd", "secret", "bearer", "cred", "connect", "dsn", "csrf", "session"];
+
+fn may_be_sensitive(name: &str) -> bool {
+    static FINDER: LazyLock<Option<aho_corasick::AhoCorasick>> =
+        LazyLock::new(|| aho_corasick::AhoCorasick::builder().ascii_case_insensitive(true).build(PARTS).ok());
+    // Letters beyond ASCII may fold into one.
+    !name.is_ascii() || FINDER.as_ref().is_none_or(|finder| finder.is_match(name))
+}
 
 fn is_sensitive(folded: &str) -> bool {
     let last = folded.rsplit('_').next().unwrap_or_default();

@@ -70,3 +70,35 @@ fn the_schema_refuses_what_is_no_event() {
         assert!(!VALIDATOR.is_valid(&wrong), "without {name}");
     }
 }
+
+#[test]
+fn the_page_names_every_gap() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/trace.md")).unwrap();
+    let mut folders = vec![root.join("src/trace")];
+    let mut codes = std::collections::BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            // Issue codes are the only literals that look like this in the places where issues are made.
+            let source = std::fs::read_to_string(&path).unwrap();
+            for made in
+                ["issues.add(", "issues.add_named(", "lost = Some(", "issues.push(", "file.issue(", "undecoded("]
+            {
+                for part in source.split(made).skip(1) {
+                    let end = part.find(';').unwrap_or(part.len());
+                    codes.extend(
+                        part[..end].split('"').skip(1).step_by(2).filter(|code| code.contains('_')).map(str::to_owned),
+                    );
+                }
+            }
+        }
+    }
+    assert!(codes.len() > 30, "{codes:?}");
+    let missing: Vec<_> = codes.iter().filter(|code| !page.contains(&format!("`{code}`"))).collect();
+    assert!(missing.is_empty(), "docs/trace.md does not name {missing:?}");
+}

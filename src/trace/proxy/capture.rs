@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -45,7 +45,8 @@ struct CaptureFile {
     span_id: String,
     protocol: &'static str,
     started: Instant,
-    redactor: Redactor,
+    /// Made when the writer first needs it, so that the wire does not wait for it.
+    redactor: LazyLock<Redactor, Box<dyn FnOnce() -> Redactor + Send>>,
     limit: usize,
     /// What was found in the request; stated at the end.
     request_issues: Mutex<Issues>,
@@ -106,7 +107,10 @@ impl Capture {
             span_id: clock::span_id(),
             protocol: protocol.name(),
             started: clock::instant(),
-            redactor: Redactor::new(secrets, &config.redact_fields),
+            redactor: LazyLock::new({
+                let shared = shared.clone();
+                Box::new(move || Redactor::new(secrets, &shared.config.redact_fields))
+            }),
             limit: config.max_capture_bytes,
             request_issues: Mutex::new(issues),
             events: AtomicU64::new(0),
@@ -123,7 +127,7 @@ impl Capture {
             file.issue("capture_overloaded");
             None
         };
-        let timestamp = clock::timestamp();
+        let timestamp = clock::since_epoch();
         let query = query.map(str::to_owned);
         let writing = file.clone();
         shared.writer.run(move || {
@@ -156,7 +160,7 @@ impl Capture {
     /// Has the end written.
     pub(super) fn finish(self, outcome: Outcome) {
         let duration = clock::elapsed_ms(self.file.started);
-        let timestamp = clock::timestamp();
+        let timestamp = clock::since_epoch();
         let (file, charge) = (self.file, self.charge);
         self.shared.writer.run(move || {
             let Outcome { http_status, status, error_type, reply, charge: reply_charge } = outcome;
@@ -324,7 +328,7 @@ impl CaptureFile {
 
     fn write(
         &self,
-        timestamp: String,
+        timestamp: Duration,
         phase: Phase,
         status: Status,
         duration_ms: Option<f64>,
@@ -336,7 +340,7 @@ impl CaptureFile {
             span_id: self.span_id.clone(),
             parent_span_id: None,
             sequence: self.events.load(Ordering::Relaxed) + 1,
-            timestamp,
+            timestamp: clock::rfc3339(timestamp),
             kind: Kind::Model,
             name: self.protocol.to_owned(),
             phase,

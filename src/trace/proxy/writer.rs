@@ -9,6 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long jobs may gather.
+const REST: Duration = Duration::from_millis(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -21,9 +25,14 @@ impl Writer {
     pub(super) fn start() -> std::io::Result<(Self, JoinHandle<()>)> {
         let (jobs, queue) = channel::<Job>();
         let thread = std::thread::Builder::new().name("capture-writer".to_owned()).spawn(move || {
-            for job in queue {
-                // One capture that cannot be written must not take the others with it.
-                let _: Result<(), Box<dyn Any + Send>> = std::panic::catch_unwind(AssertUnwindSafe(job));
+            while let Ok(first) = queue.recv() {
+                for job in std::iter::once(first).chain(queue.try_iter()) {
+                    // One capture that cannot be written must not take the others with it.
+                    let _: Result<(), Box<dyn Any + Send>> = std::panic::catch_unwind(AssertUnwindSafe(job));
+                }
+                // While this thread sleeps nobody has to wake it, which under load is most of what a job would
+                // cost the wire; and a core that the wire needs is not taken from it for every single job.
+                std::thread::sleep(REST);
             }
         })?;
         Ok((Self { jobs }, thread))

@@ -137,3 +137,12 @@ fn fields_by_name() {
     assert!(!value["twice"].as_str().unwrap().contains("\\\"q"), "{value}");
     assert!(!value.to_string().contains("known-literal-value"));
 }
+
+#[test]
+fn every_sensitive_name_has_one_of_the_parts() {
+    for name in SENSITIVE {
+        // With and without what separates its words: `api_key`, `apiKey`.
+        assert!(may_be_sensitive(name) && may_be_sensitive(&name.to_uppercase()), "{name}");
+    }
+    assert!(SENSITIVE.contains(&"xsrf_token") && !may_be_sensitive("content") && !may_be_sensitive("role"));
+}

@@ -77,12 +77,18 @@ impl ProxyArgs {
             config.forward_headers.push(name.parse().map_err(|_| anyhow!("'{name}' is not a header name"))?);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(workers())
             .enable_all()
             .build()
             .context("cannot start")?;
         runtime.block_on(serve(config))
     }
+}
+
+/// One thread passes everything on as long as the machine is small: a request then crosses no core on its way, and the
+/// other core is free for the writer of captures.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
 
 async fn serve(config: Config) -> anyhow::Result<u8> {
