@@ -90,7 +90,8 @@ fn the_page_names_every_gap() {
                 ["issues.add(", "issues.add_named(", "lost = Some(", "issues.push(", "file.issue(", "undecoded("]
             {
                 for part in source.split(made).skip(1) {
-                    let end = part.find(';').unwrap_or(part.len());
+                    let stops: &[char] = if made.ends_with("named(") { &[','] } else { &[')', ';'] };
+                    let end = part.find(stops).unwrap_or(part.len());
                     codes.extend(
                         part[..end].split('"').skip(1).step_by(2).filter(|code| code.contains('_')).map(str::to_owned),
                     );
