@@ -94,3 +94,33 @@ fn of_many_requests_each_is_captured_whole() {
     }
     assert_eq!(seen.len(), 3200);
 }
+
+/// The one thing that the command has no option for: how much all captures together may hold.
+#[test]
+fn over_budget_captures_lose_their_copies_and_traffic_loses_nothing() {
+    use toolreplay::trace::proxy::{Config, Proxy as Service, Upstream as Base};
+
+    let upstream = Upstream::fixed(sse(tool_stream().as_bytes()));
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let mut config = Config::new(Base::parse(&upstream.base()).unwrap());
+    config.output_dir = folder.path().join("captures");
+    config.port = 0;
+    config.capture_budget = 150;
+    let output = config.output_dir.clone();
+    let service = runtime.block_on(Service::bind(config, std::sync::Arc::new(|_: &str| {}))).unwrap();
+    let address = service.address();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = runtime.spawn(service.serve(async { drop(stopped.await) }, std::future::pending()));
+    let large = exchange(address, CHAT, chat_body().replace("hello", &"h".repeat(400)));
+    let small = exchange(address, CHAT, chat_body());
+    stop.send(()).unwrap();
+    runtime.block_on(serving).unwrap();
+    for (got, request_kept) in [(large, false), (small, true)] {
+        assert_eq!((got.status, got.body.as_slice()), (200, tool_stream().as_bytes()));
+        let capture = Captured::read(&output.join(format!("{}.jsonl", got.request_id())));
+        assert!(capture.issues().contains(&"capture_overloaded"), "{:?}", capture.issues());
+        assert_eq!(capture.start.data["request"].is_null(), !request_kept);
+        assert_eq!((capture.status().as_str(), capture.calls().len()), ("ok", 0));
+    }
+}

@@ -11,6 +11,7 @@ mod association;
 mod faults;
 mod forwarding;
 mod load;
+mod properties;
 mod protocols;
 mod schema;
 mod secrets;
