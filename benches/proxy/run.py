@@ -10,6 +10,7 @@ round without a proxy. `--check` exits with 1 when a bound of the page on perfor
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -23,7 +24,7 @@ import time
 HERE = pathlib.Path(__file__).parent
 
 
-def wait_for(port, seconds=60):
+def wait_for(port, seconds=120):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with socket.socket() as probe:
@@ -65,9 +66,10 @@ class Bench:
             self.start("mitmproxy", [mitm, "-q", "--mode", f"reverse:http://127.0.0.1:{upstream}", "--listen-host", "127.0.0.1", "-p", port, "-s", HERE / "stream_addon.py", "--set", f"confdir={self.folder}"], port)
         if peers and (litellm := peers / "litellm/bin/litellm").exists():
             config = {"model_list": [{"model_name": "gpt-4o", "litellm_params": {"model": "openai/gpt-4o", "api_base": base, "api_key": "sk-bench"}}], "litellm_settings": {"telemetry": False}}
-            (self.folder / "litellm.json").write_text(json.dumps(config))
+            (self.folder / "litellm.yaml").write_text(json.dumps(config))
             port = free_port()
-            self.start("litellm", [litellm, "--config", self.folder / "litellm.json", "--host", "127.0.0.1", "--port", port], port, cwd=self.folder)
+            environment = os.environ | {"LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true", "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+            self.start("litellm", [litellm, "--config", self.folder / "litellm.yaml", "--host", "127.0.0.1", "--port", port], port, cwd=self.folder, env=environment)
         for port in self.ports.values():
             wait_for(port)
 
@@ -92,7 +94,8 @@ class Bench:
         for process in self.processes:
             process.kill()
             process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.options.keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def median(values):
@@ -153,6 +156,7 @@ def main():
     parser.add_argument("--peers", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="keep logs and captures")
     options = parser.parse_args()
     bench = Bench(options)
     try:
