@@ -241,41 +241,41 @@ fn fold(name: &str) -> String {
     folded
 }
 
-/// Runs of whole segments that make a name sensitive wherever they stand in it.
+/// Runs of whole segments that make a name sensitive wherever they stand in it; sorted, of at most three segments.
 const SENSITIVE: &[&str] = &[
-    "authorization",
+    "access_key",
+    "access_token",
     "api_key",
     "apikey",
-    "security_token",
-    "cookie",
-    "cookies",
-    "password",
-    "passwords",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "secret",
-    "secrets",
-    "private_key",
-    "access_token",
-    "refresh_token",
-    "id_token",
     "auth_token",
+    "authorization",
     "bearer",
     "bearer_token",
-    "session_token",
+    "connect_sid",
+    "connection_string",
+    "cookie",
+    "cookies",
     "credential",
     "credentials",
-    "connection_string",
-    "dsn",
-    "signing_key",
-    "secret_key",
-    "access_key",
     "csrf",
     "csrf_token",
-    "xsrf_token",
+    "dsn",
+    "id_token",
+    "passphrase",
+    "passwd",
+    "password",
+    "passwords",
+    "private_key",
+    "pwd",
+    "refresh_token",
+    "secret",
+    "secret_key",
+    "secrets",
+    "security_token",
+    "session_token",
     "sessionid",
-    "connect_sid",
+    "signing_key",
+    "xsrf_token",
 ];
 /// Last segments that say the value is about a secret and is none.
 const ABOUT: &[&str] = &[
@@ -299,11 +299,11 @@ fn is_sensitive(folded: &str) -> bool {
     if ABOUT.contains(&last) {
         return false;
     }
-    SENSITIVE.iter().any(|word| {
-        folded.match_indices(word).any(|(at, _)| {
-            let end = at + word.len();
-            (at == 0 || folded.as_bytes()[at - 1] == b'_') && (end == folded.len() || folded.as_bytes()[end] == b'_')
-        })
+    // Every run of one to three segments, as a slice of the name.
+    let starts = std::iter::once(0).chain(folded.match_indices('_').map(|(at, _)| at + 1));
+    starts.into_iter().any(|start| {
+        let ends = folded[start..].match_indices('_').map(|(at, _)| start + at).chain([folded.len()]);
+        ends.take(3).any(|end| SENSITIVE.binary_search(&&folded[start..end]).is_ok())
     })
 }
 

@@ -133,7 +133,7 @@ impl Capture {
         shared.writer.run(move || {
             let data =
                 writing.start_data(association, head.results, query.as_deref(), body.as_deref(), &encoding, protocol);
-            writing.write(timestamp, Phase::Start, Status::Running, None, data);
+            writing.put(&writing.event(timestamp, Phase::Start, Status::Running, None, data));
         });
         Ok(Self { shared: shared.clone(), file, scope, protocol, seen, charge: Some(charge) })
     }
@@ -165,8 +165,9 @@ impl Capture {
         self.shared.writer.run(move || {
             let Outcome { http_status, status, error_type, reply, charge: reply_charge } = outcome;
             let data = file.end_data(http_status, error_type, reply);
-            file.write(timestamp, Phase::End, status, Some(duration), data);
-            file.write_summary();
+            let mut lines = file.event(timestamp, Phase::End, status, Some(duration), data);
+            lines.extend(file.summary());
+            file.put(&lines);
             drop((charge, reply_charge));
         });
     }
@@ -326,14 +327,14 @@ impl CaptureFile {
         (data, cut)
     }
 
-    fn write(
+    fn event(
         &self,
         timestamp: Duration,
         phase: Phase,
         status: Status,
         duration_ms: Option<f64>,
         (data, truncated): (Map<String, Value>, bool),
-    ) {
+    ) -> Vec<u8> {
         let event = Event {
             version: event::VERSION,
             trace_id: self.id.to_string(),
@@ -350,32 +351,38 @@ impl CaptureFile {
             truncated,
             source: Source::ModelProxy,
         };
-        if self.put(event.to_json()) {
-            self.events.fetch_add(1, Ordering::Relaxed);
-        }
+        self.line(event.to_json())
     }
 
-    fn write_summary(&self) {
+    /// The last line, as it reads when one more event has been written.
+    fn summary(&self) -> Vec<u8> {
         let summary = event::CaptureSummary {
             record_type: RecordType::CaptureSummary,
             trace_id: self.id.to_string(),
-            events: self.events.load(Ordering::Relaxed),
+            events: self.events.load(Ordering::Relaxed) + 1,
             dropped_events: 0,
             capture_errors: self.errors.load(Ordering::Relaxed),
             coverage: Coverage::ModelProtocolOnly,
         };
-        self.put(summary.to_json());
+        self.line(summary.to_json())
     }
 
-    fn put(&self, mut line: Vec<u8>) -> bool {
-        line.push(b'\n');
-        match (&self.file).write_all(&line) {
-            Ok(()) => true,
+    fn line(&self, mut json: Vec<u8>) -> Vec<u8> {
+        json.push(b'\n');
+        if self.errors.load(Ordering::Relaxed) > 0 {
+            // What could be written of an earlier line must not swallow this one.
+            json.insert(0, b'\n');
+        }
+        json
+    }
+
+    fn put(&self, lines: &[u8]) {
+        match (&self.file).write_all(lines) {
+            Ok(()) => drop(self.events.fetch_add(1, Ordering::Relaxed)),
             Err(error) => {
                 if self.errors.fetch_add(1, Ordering::Relaxed) == 0 {
                     (self.shared.log)(&format!("capture {}: write failed: {error}", self.id));
                 }
-                false
             }
         }
     }

@@ -140,7 +140,12 @@ fn fields_by_name() {
 
 #[test]
 fn every_sensitive_name_has_one_of_the_parts() {
+    assert!(SENSITIVE.is_sorted() && SENSITIVE.iter().all(|name| name.split('_').count() <= 3));
     for name in SENSITIVE {
+        assert!(
+            is_sensitive(name) && is_sensitive(&format!("my_{name}_here")) && !is_sensitive(&format!("x{name}")),
+            "{name}"
+        );
         // With and without what separates its words: `api_key`, `apiKey`.
         assert!(may_be_sensitive(name) && may_be_sensitive(&name.to_uppercase()), "{name}");
     }
