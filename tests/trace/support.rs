@@ -336,7 +336,9 @@ impl Proxy {
         folder: PathBuf,
         temporary: tempfile::TempDir,
     ) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolreplay"))
+        // With a soft limit of descriptors as some systems set it.
+        let mut child = Command::new("bash")
+            .args(["-c", "ulimit -Sn 256; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_toolreplay")])
             .args(["trace", "proxy", "--upstream-base-url", base, "--port", "0", "--output-dir"])
             .arg(&folder)
             .args(flags)

@@ -98,7 +98,8 @@ impl Capture {
     /// Creates the file and has the start written. Fails when the file cannot be created.
     pub(super) fn open(shared: &Arc<Shared>, opening: Opening<'_>) -> std::io::Result<Self> {
         let Opening { id, protocol, headers, query, association, head, body, scope, issues } = opening;
-        let file = create(&shared.config.output_dir.join(format!("{id}.jsonl")))?;
+        let path = shared.config.output_dir.join(format!("{id}.jsonl"));
+        let file = shared.spares.take(&path).map_or_else(|| create(&path), Ok)?;
         let config = &shared.config;
         let secrets = headers::secrets(headers, query, &config.forward_headers, &shared.names);
         let file = Arc::new(CaptureFile {

@@ -10,6 +10,7 @@ mod config;
 mod encoding;
 mod forward;
 mod headers;
+mod spare;
 mod tap;
 mod writer;
 
@@ -67,6 +68,7 @@ struct Shared {
     associations: association::Associations,
     writer: Writer,
     budget: Arc<Budget>,
+    spares: Arc<spare::Spares>,
     /// Knows which names are secret; holds no secrets.
     names: Redactor,
     stopping: AtomicBool,
@@ -101,12 +103,19 @@ impl Proxy {
         let failed = |source| ProxyError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let (writer, writing) = Writer::start().map_err(ProxyError::Start)?;
+        let spares = Arc::new(spare::Spares::new());
+        let refill = {
+            let (spares, folder) = (spares.clone(), config.output_dir.clone());
+            move || spares.refill(&folder)
+        };
+        refill();
+        let (writer, writing) = Writer::start(refill).map_err(ProxyError::Start)?;
         let shared = Arc::new(Shared {
             client,
             associations: association::Associations::new(),
             writer,
             budget: Budget::new(config.capture_budget),
+            spares,
             names: Redactor::new([""; 0], &config.redact_fields),
             stopping: AtomicBool::new(false),
             log,

@@ -22,7 +22,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start() -> std::io::Result<(Self, JoinHandle<()>)> {
+    /// Starts the thread. It calls `idle` whenever it has done all there was.
+    pub(super) fn start(idle: impl Fn() + Send + 'static) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (jobs, queue) = channel::<Job>();
         let thread = std::thread::Builder::new().name("capture-writer".to_owned()).spawn(move || {
             while let Ok(first) = queue.recv() {
@@ -30,6 +31,7 @@ impl Writer {
                     // One capture that cannot be written must not take the others with it.
                     let _: Result<(), Box<dyn Any + Send>> = std::panic::catch_unwind(AssertUnwindSafe(job));
                 }
+                idle();
                 // While this thread sleeps nobody has to wake it, which under load is most of what a job would
                 // cost the wire; and a core that the wire needs is not taken from it for every single job.
                 std::thread::sleep(REST);
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_job_that_panics_takes_no_other_with_it() {
-        let (writer, thread) = Writer::start().unwrap();
+        let (writer, thread) = Writer::start(|| ()).unwrap();
         let (sender, receiver) = channel();
         writer.run(|| panic!("a job of the test"));
         writer.run(move || sender.send(1).unwrap());

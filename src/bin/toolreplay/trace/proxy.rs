@@ -76,12 +76,29 @@ impl ProxyArgs {
         for name in self.forward_headers {
             config.forward_headers.push(name.parse().map_err(|_| anyhow!("'{name}' is not a header name"))?);
         }
+        raise_descriptor_limit();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(workers())
             .enable_all()
             .build()
             .context("cannot start")?;
         runtime.block_on(serve(config))
+    }
+}
+
+/// A stream takes three descriptors: the client's, the upstream's and its capture's. The usual soft limit of 1,024 would
+/// end at 340 streams, though the system allows far more.
+fn raise_descriptor_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        let wanted = limit.maximum.unwrap_or(u64::MAX).min(65_536);
+        if limit.current.is_some_and(|current| current < wanted) {
+            limit.current = Some(wanted);
+            // Where this is not allowed the proxy runs with what it has.
+            let _ = setrlimit(Resource::Nofile, limit);
+        }
     }
 }
 
