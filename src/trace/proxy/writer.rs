@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long jobs may gather.
-const REST: Duration = Duration::from_micros(250);
+const REST: Duration = Duration::from_millis(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
