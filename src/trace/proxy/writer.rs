@@ -30,6 +30,8 @@ impl Writer {
                 for job in std::iter::once(first).chain(queue.try_iter()) {
                     // One capture that cannot be written must not take the others with it.
                     let _: Result<(), Box<dyn Any + Send>> = std::panic::catch_unwind(AssertUnwindSafe(job));
+                    // Whoever waits for this core with a request in its hands goes first.
+                    std::thread::yield_now();
                 }
                 idle();
                 // While this thread sleeps nobody has to wake it, which under load is most of what a job would
