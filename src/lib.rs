@@ -47,6 +47,8 @@ pub mod seal;
 
 pub mod twin;
 
+pub mod trace;
+
 pub mod config;
 
 pub mod audit;

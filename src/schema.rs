@@ -3,10 +3,11 @@
 use crate::config::Config;
 use crate::report::JsonReport;
 use crate::scope::ScopeFile;
+use crate::trace::event;
 use schemars::{JsonSchema, Schema, schema_for};
 
 /// The names of the schemas.
-pub const NAMES: [&str; 5] = ["config", "report", "scope", "sealed", "transcript"];
+pub const NAMES: [&str; 6] = ["config", "report", "scope", "sealed", "trace-event", "transcript"];
 
 /// One line of a transcript.
 #[derive(JsonSchema)]
@@ -52,6 +53,7 @@ pub fn text(name: &str) -> Option<String> {
         "report" => schema_for!(JsonReport<'_>),
         "scope" => schema_for!(ScopeFile),
         "sealed" => schema_for!(SealedRecord),
+        "trace-event" => event::json_schema().try_into().ok()?,
         "transcript" => schema_for!(TranscriptRecord),
         _ => return None,
     };

@@ -74,6 +74,8 @@ pub(crate) enum Command {
     SealAll(SealAllArgs),
     /// Verify that nobody edited a sealed transcript
     Verify(VerifyArgs),
+    /// Record an agent's model requests, and show recordings
+    Trace(crate::trace::TraceCommand),
     /// Say what a rule means, why it matters and what to do
     Explain(ExplainArgs),
     /// Print a JSON Schema

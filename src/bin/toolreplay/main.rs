@@ -16,6 +16,7 @@ mod schema;
 mod scope;
 mod seal;
 mod seal_all;
+mod trace;
 mod verify;
 
 use args::{Cli, Command};
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Seal(args) => seal::run(&args, &common),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
+        Command::Trace(args) => args.run(),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
