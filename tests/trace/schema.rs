@@ -54,7 +54,7 @@ fn the_schema_refuses_what_is_no_event() {
 
 #[test]
 fn the_page_names_every_gap() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/trace.md")).unwrap();
     let mut folders = vec![root.join("src/trace")];
     let mut codes = std::collections::BTreeSet::new();
