@@ -4,8 +4,10 @@
 //! renderer takes such text through here and through nothing else.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::ser::Formatter;
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 /// Characters that are invisible, move other text or are not text: controls, bidirectional and zero-width marks, line
 /// separators, tags, private invisible operators, non-characters.
@@ -67,8 +69,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Text inside a JSON string that is being written: hidden characters and the brackets of runner commands as escapes,
 /// which mean the same there.
-#[must_use]
-pub fn json_fragment(text: &str) -> Cow<'_, str> {
+fn json_fragment(text: &str) -> Cow<'_, str> {
     rewritten(text, |char, out| {
         let escape = is_hidden(char) || char == '[' && opens_command(out);
         if escape {
@@ -76,6 +77,38 @@ pub fn json_fragment(text: &str) -> Cow<'_, str> {
         }
         escape
     })
+}
+
+/// A formatter whose strings hold no hidden character and no command of a CI runner.
+#[derive(Debug)]
+pub struct InertJson<F>(pub F);
+
+/// Hands what is not a string on to the inner formatter.
+macro_rules! hand_on {
+    ($($method:ident($($argument:ident: $kind:ty),*)),* $(,)?) => {
+        $(fn $method<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
+            self.0.$method(writer $(, $argument)*)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for InertJson<F> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        writer.write_all(json_fragment(fragment).as_bytes())
+    }
+
+    hand_on!(
+        begin_array(),
+        end_array(),
+        begin_array_value(first: bool),
+        end_array_value(),
+        begin_object(),
+        end_object(),
+        begin_object_key(first: bool),
+        end_object_key(),
+        begin_object_value(),
+        end_object_value(),
+    );
 }
 
 /// Cuts text to at most `limit` characters, the last of them an ellipsis if anything was cut.

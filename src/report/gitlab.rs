@@ -3,10 +3,9 @@
 //! Issues with one fingerprint are shown once, and a path must be relative and without `./`; the name of the check is
 //! not shown, so it stands in the description too.
 
-use super::json::Inert;
 use crate::audit::{Report, Reported};
 use crate::finding::{Fingerprint, Level};
-use crate::sanitize::{clip, visible};
+use crate::sanitize::{InertJson, clip, visible};
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use std::collections::HashMap;
@@ -38,7 +37,7 @@ struct Lines {
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut occurrences = HashMap::new();
     let issues: Vec<Issue<'_>> = report.findings().map(|reported| issue(reported, &mut occurrences)).collect();
-    let formatter = Inert(PrettyFormatter::new());
+    let formatter = InertJson(PrettyFormatter::new());
     issues.serialize(&mut Serializer::with_formatter(&mut *out, formatter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }

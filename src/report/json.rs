@@ -4,10 +4,10 @@
 use super::VERSION;
 use crate::audit::{Report, Reported};
 use crate::finding::Level;
-use crate::sanitize::{json_fragment, visible};
+use crate::sanitize::{InertJson, visible};
 use crate::seal::Chain;
 use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// The version of the shape. It changes when a field changes its meaning or goes.
@@ -167,42 +167,11 @@ struct JsonPlace {
 }
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let formatter = Inert(PrettyFormatter::new());
+    let formatter = InertJson(PrettyFormatter::new());
     JsonReport::from(report)
         .serialize(&mut Serializer::with_formatter(&mut *out, formatter))
         .map_err(io::Error::from)?;
     out.write_all(b"\n")
-}
-
-/// A formatter whose strings hold no hidden character and no command of a CI runner.
-pub(super) struct Inert<F>(pub(super) F);
-
-/// Hands what is not a string on to the inner formatter.
-macro_rules! hand_on {
-    ($($method:ident($($argument:ident: $kind:ty),*)),* $(,)?) => {
-        $(fn $method<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
-            self.0.$method(writer $(, $argument)*)
-        })*
-    };
-}
-
-impl<F: Formatter> Formatter for Inert<F> {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        writer.write_all(json_fragment(fragment).as_bytes())
-    }
-
-    hand_on!(
-        begin_array(),
-        end_array(),
-        begin_array_value(first: bool),
-        end_array_value(),
-        begin_object(),
-        end_object(),
-        begin_object_key(first: bool),
-        end_object_key(),
-        begin_object_value(),
-        end_object_value(),
-    );
 }
 
 /// The findings of a report, made one by one as they are written.

@@ -5,11 +5,10 @@
 //! override the category of the upload; an `invocations` entry that says success, for findings are no failed run.
 
 use super::VERSION;
-use super::json::Inert;
 use crate::audit::{Report, Reported, Verdict};
 use crate::finding::{Finding, Level, Rule};
 use crate::rules::RULES;
-use crate::sanitize::{clip, sarif_message, uri, visible};
+use crate::sanitize::{InertJson, clip, sarif_message, uri, visible};
 use serde::Serialize as _;
 use serde_json::json;
 use serde_json::ser::{CompactFormatter, Serializer};
@@ -34,7 +33,7 @@ const OUTSIDE: &str = "outside-the-repository";
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let log = log(report).map_err(io::Error::other)?;
-    let formatter = Inert(CompactFormatter);
+    let formatter = InertJson(CompactFormatter);
     log.serialize(&mut Serializer::with_formatter(&mut *out, formatter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }

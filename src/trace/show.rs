@@ -1,5 +1,6 @@
 //! Shows captures: as JSON for programs, as text for a person.
 
+use crate::sanitize::visible;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -214,7 +215,7 @@ impl Page {
             if styled {
                 self.out.push_str(style);
             }
-            push_safe(&mut self.out, text);
+            self.out.push_str(&visible(text));
             if styled {
                 self.out.push_str("\x1b[0m");
             }
@@ -371,19 +372,6 @@ fn short(value: Option<&Value>) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
-    }
-}
-
-/// Escapes whatever could move the cursor, change colours or reorder text.
-// NOTE: stands in for the crate's `sanitize` module, which this must call once both are on one branch.
-fn push_safe(out: &mut String, text: &str) {
-    for c in text.chars() {
-        let reorders = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
-        if c.is_control() || reorders {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
     }
 }
 

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Command::Seal(args) => seal::run(&args, &common),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
-        Command::Trace(args) => args.run(),
+        Command::Trace(args) => args.run(&common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -127,7 +127,8 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, com
     Ok(report.verdict.exit_code())
 }
 
-fn color(when: When) -> bool {
+/// Whether text on standard output is coloured.
+pub(crate) fn color(when: When) -> bool {
     match when {
         When::Always => true,
         When::Never => false,

@@ -1,10 +1,14 @@
 //! `toolreplay trace`: record an agent's model requests, and show recordings.
 
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
-
-use anyhow::Context;
+use crate::args::Common;
+use crate::exit::{self, Outcome};
+use crate::output;
+use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize as _;
+use serde_json::ser::{PrettyFormatter, Serializer};
+use std::path::PathBuf;
+use toolreplay::sanitize::InertJson;
 use toolreplay::trace::show;
 
 #[cfg(feature = "proxy")]
@@ -45,31 +49,26 @@ enum Format {
 
 impl TraceCommand {
     /// Runs it and returns the exit code.
-    pub(crate) fn run(self) -> anyhow::Result<u8> {
+    pub(crate) fn run(self, common: &Common) -> Outcome {
         match self.command {
             #[cfg(feature = "proxy")]
             Command::Proxy(args) => args.run(),
-            Command::Show(args) => args.run(),
+            Command::Show(args) => args.run(common),
         }
     }
 }
 
 impl ShowArgs {
-    fn run(self) -> anyhow::Result<u8> {
+    fn run(self, common: &Common) -> Outcome {
         let view = show::view(&self.path).with_context(|| format!("cannot read '{}'", self.path.display()))?;
-        let text = match self.format {
-            Format::Json => format!("{:#}\n", view.json()),
-            Format::Text => view.text(wants_color()),
-        };
-        match std::io::stdout().write_all(text.as_bytes()) {
-            // The reader has seen enough: `| head` is no error.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
-            written => written.context("cannot write").map(|()| 0),
-        }
+        output::to_stdout(|out| match self.format {
+            Format::Json => {
+                let formatter = InertJson(PrettyFormatter::new());
+                view.json().serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
+                out.write_all(b"\n")
+            }
+            Format::Text => out.write_all(view.text(output::color(common.color)).as_bytes()),
+        })?;
+        Ok(exit::CLEAN)
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "whether a terminal wants colour is said in the environment")]
-fn wants_color() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
