@@ -46,7 +46,7 @@ fn a_recording_from_inside() {
     assert!(spans[1]["duration_ms"].is_number() && spans[1]["truncated"] == false);
 
     let text = String::from_utf8(show(&[path.to_str().unwrap(), "--format", "text"]).stdout).unwrap();
-    assert!(text.contains("agent helper\\u{1b}[31m\\u{a}::error:: error") && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains("agent helper\\u001b[31m\\n::error:: error") && !text.contains('\u{1b}'), "{text}");
     assert!(text.contains("tool read ok") && text.contains("Timeout"));
 
     // A span whose beginning is lost.
