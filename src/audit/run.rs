@@ -142,6 +142,20 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
     outcomes.into_iter().map(Option::unwrap_or_default).collect()
 }
 
+/// Runs `plan` over one transcript that is no file, such as bytes in memory: the outcome is that of [`run`] over a file
+/// with the same content.
+pub fn run_source(source: impl Read + Send, plan: &Plan, threads: usize) -> Outcome {
+    let outcome = match plan {
+        Plan::Judge(ruleset) => judged(source, ruleset, threads),
+        Plan::Verify(head) => verified(source, head.as_deref(), threads),
+        Plan::Audit(ruleset) => with_layout(source).and_then(|(layout, source)| match layout {
+            Layout::Transcript => judged(source, ruleset, threads),
+            Layout::Sealed => judged_sealed(source, ruleset, threads),
+        }),
+    };
+    outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
+}
+
 /// The size of a regular file; streams count as large, so that all threads work on them.
 fn size(input: &Input) -> u64 {
     let metadata = input.path.as_ref().and_then(|path| path.metadata().ok());
@@ -243,22 +257,30 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 
 /// Which of the two a file is, by the fields of its first record, and the file from its start.
 fn told_apart(input: &Input) -> Result<(Layout, Source), Failure> {
-    let broken = |error| Failure::from(ReadError::Io { line: 0, error });
     let Some(path) = &input.path else {
-        let mut stdin = io::stdin();
-        let start = first_record(&mut stdin).map_err(broken)?;
-        return Ok((layout(&start), Box::new(Cursor::new(start).chain(stdin))));
+        let (layout, stdin) = with_layout(io::stdin())?;
+        return Ok((layout, Box::new(stdin)));
     };
     let opened = File::open(path);
     let mut file =
         opened.map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })?;
-    let start = first_record(&mut file).map_err(broken)?;
+    let start = first_record(&mut file).map_err(unreadable)?;
     let layout = layout(&start);
     Ok(match file.seek(SeekFrom::Start(0)) {
         Ok(_) => (layout, Box::new(file)),
         // a pipe
         Err(_) => (layout, Box::new(Cursor::new(start).chain(file))),
     })
+}
+
+/// [`told_apart`] for what can be read only once.
+fn with_layout<R: Read>(mut source: R) -> Result<(Layout, io::Chain<Cursor<Vec<u8>>, R>), Failure> {
+    let start = first_record(&mut source).map_err(unreadable)?;
+    Ok((layout(&start), Cursor::new(start).chain(source)))
+}
+
+fn unreadable(error: io::Error) -> Failure {
+    ReadError::Io { line: 0, error }.into()
 }
 
 /// Reads up to the end of the first line that is not blank.
@@ -298,5 +320,44 @@ impl<R: Read> Read for Counted<'_, R> {
         let read = self.source.read(buffer)?;
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::Scope;
+    use crate::tools::ToolSet;
+    use std::io::Write as _;
+
+    #[test]
+    fn bytes_are_judged_as_a_file_is() {
+        let record = |index: u32, response: u32| {
+            format!("{{\"index\":{index},\"tool\":\"get\",\"args\":{{}},\"response\":{{\"n\":{response}}}}}\n")
+        };
+        let text = record(0, 1) + &record(1, 2);
+        let mut sealed = Vec::new();
+        seal::seal(text.as_bytes(), 1, &mut sealed).unwrap();
+        let edited = String::from_utf8_lossy(&sealed).replace("\"get\"", "\"got\"").into_bytes();
+        let scope = Scope::parse(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
+        let plans = [
+            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope))),
+            Plan::Judge(Ruleset::replay(ToolSet::default_mutators())),
+            Plan::Verify(Some("0".repeat(64))),
+        ];
+        for bytes in [text.as_bytes(), &sealed, &edited, b"{}\n", b""] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(bytes).unwrap();
+            let shown = "it".to_owned();
+            let input = Input { path: Some(file.path().to_owned()), shown: shown.clone(), from_root: shown };
+            for plan in &plans {
+                let from_file = run(std::slice::from_ref(&input), plan, 1, &Progress::default()).remove(0);
+                let from_bytes = run_source(bytes, plan, 1);
+                assert_eq!(from_file.failure, from_bytes.failure);
+                assert_eq!(from_file.chain, from_bytes.chain);
+                let findings = |outcome: &Outcome| format!("{:?}", outcome.judgement.findings);
+                assert_eq!(findings(&from_file), findings(&from_bytes));
+            }
+        }
     }
 }

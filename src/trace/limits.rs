@@ -23,6 +23,48 @@ impl Default for Limits {
     }
 }
 
+/// A value on its way into a recording. Whoever makes it from objects of another language need not copy what the
+/// limits would leave out: it puts the marks of this type in their places and says so.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Captured {
+    /// The value.
+    pub value: Value,
+    /// Something was left out of it for its size.
+    pub cut: bool,
+}
+
+impl From<Value> for Captured {
+    fn from(value: Value) -> Captured {
+        Captured { value, cut: false }
+    }
+}
+
+impl Captured {
+    /// The mark for a collection below the deepest level.
+    #[must_use]
+    pub fn below_levels(items: usize) -> Value {
+        json!({"capture_omitted": "levels", "items": items})
+    }
+
+    /// The mark around an array or object that had `omitted` items more.
+    #[must_use]
+    pub fn some_items(kept: Value, omitted: usize) -> Value {
+        json!({"captured_items": kept, "capture_omitted_items": omitted})
+    }
+
+    /// The mark for an object that has no form in JSON, by the name of its type.
+    #[must_use]
+    pub fn of_type(name: &str) -> Value {
+        json!({"capture_omitted": "type", "type": name})
+    }
+
+    /// The mark for a text, or whatever else, that is too long to look through.
+    #[must_use]
+    pub fn too_large() -> Value {
+        json!({"capture_omitted": "size"})
+    }
+}
+
 /// Which items of an array survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
@@ -42,11 +84,11 @@ fn shape_at(value: &mut Value, limits: Limits, keep: Keep, levels: usize) -> boo
     let mut cut = false;
     match value {
         Value::Array(items) if levels == 0 => {
-            *value = json!({"capture_omitted": "levels", "items": items.len()});
+            *value = Captured::below_levels(items.len());
             return true;
         }
         Value::Object(fields) if levels == 0 => {
-            *value = json!({"capture_omitted": "levels", "items": fields.len()});
+            *value = Captured::below_levels(fields.len());
             return true;
         }
         Value::Array(items) => {
@@ -62,7 +104,7 @@ fn shape_at(value: &mut Value, limits: Limits, keep: Keep, levels: usize) -> boo
             }
             if omitted > 0 {
                 let kept = std::mem::take(items);
-                *value = json!({"captured_items": kept, "capture_omitted_items": omitted});
+                *value = Captured::some_items(kept.into(), omitted);
                 if keep == Keep::Last {
                     value["captured_from"] = Value::from("end");
                 }
@@ -79,7 +121,7 @@ fn shape_at(value: &mut Value, limits: Limits, keep: Keep, levels: usize) -> boo
             }
             if omitted > 0 {
                 let kept = std::mem::take(fields);
-                *value = json!({"captured_items": kept, "capture_omitted_items": omitted});
+                *value = Captured::some_items(kept.into(), omitted);
                 cut = true;
             }
         }

@@ -22,6 +22,6 @@ mod recorder;
 mod redact;
 pub mod show;
 
-pub use limits::Limits;
+pub use limits::{Captured, Limits};
 pub use recorder::{Entered, Options, Recorder, RecorderError, Scoped, Span};
 pub use redact::{Redactor, SHORTEST_SECRET};

@@ -17,7 +17,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::event::{self, CaptureSummary, Coverage, Event, Kind, Phase, RecordType, Source, Status};
-use super::limits::{self, Limits};
+use super::limits::{self, Captured, Limits};
 use super::{Redactor, clock};
 
 /// How a recorder is to work.
@@ -135,10 +135,17 @@ impl Recorder {
     pub fn span(&self, kind: Kind, name: &str, input: Value) -> Span {
         let parent = CURRENT
             .with_borrow(|open| open.iter().rev().find(|one| one.recorder == self.0.id).map(|one| one.span_id.clone()));
-        self.begin(parent, kind, name, input)
+        self.begin(parent, kind, name, input.into())
     }
 
-    fn begin(&self, parent: Option<String>, kind: Kind, name: &str, input: Value) -> Span {
+    /// Begins a span inside the one with the id `parent`, or at the top: for callers that follow by themselves which
+    /// span is around which.
+    #[must_use = "a span that is dropped at once is recorded as cancelled"]
+    pub fn span_in(&self, parent: Option<&str>, kind: Kind, name: &str, input: impl Into<Captured>) -> Span {
+        self.begin(parent.map(str::to_owned), kind, name, input.into())
+    }
+
+    fn begin(&self, parent: Option<String>, kind: Kind, name: &str, input: Captured) -> Span {
         let span = Span {
             recorder: self.clone(),
             span_id: clock::span_id(),
@@ -240,7 +247,7 @@ impl Span {
     /// Begins a span inside this one, on whatever thread.
     #[must_use = "a span that is dropped at once is recorded as cancelled"]
     pub fn child(&self, kind: Kind, name: &str, input: Value) -> Span {
-        self.recorder.begin(Some(self.span_id.clone()), kind, name, input)
+        self.recorder.begin(Some(self.span_id.clone()), kind, name, input.into())
     }
 
     /// Makes this span the parent of those begun on this thread until the guard is dropped.
@@ -255,35 +262,36 @@ impl Span {
     }
 
     /// Ends it with its output.
-    pub fn end(self, output: Value) {
-        self.close(Status::Ok, "output", output);
+    pub fn end(self, output: impl Into<Captured>) {
+        self.close(Status::Ok, "output", output.into());
     }
 
     /// Ends it with an error, named by its type; messages may carry secrets and are not recorded.
     pub fn fail(self, error_type: &str) {
-        self.close(Status::Error, "error_type", Value::from(error_type));
+        self.close(Status::Error, "error_type", Value::from(error_type).into());
     }
 
     /// Ends it as cancelled.
     pub fn cancel(self) {
-        self.close(Status::Cancelled, "output", Value::Null);
+        self.close(Status::Cancelled, "output", Value::Null.into());
     }
 
-    fn close(&self, status: Status, field: &str, value: Value) {
+    fn close(&self, status: Status, field: &str, value: Captured) {
         if !self.ended.swap(true, Ordering::Relaxed) {
             self.record(Phase::End, status, Some(clock::elapsed_ms(self.started)), field, value);
         }
     }
 
-    fn record(&self, phase: Phase, status: Status, duration_ms: Option<f64>, field: &str, value: Value) {
+    fn record(&self, phase: Phase, status: Status, duration_ms: Option<f64>, field: &str, value: Captured) {
         let inner = &self.recorder.0;
         // Redaction and shaping happen outside the lock, so that threads do not wait for each other's data.
+        let Captured { value, cut } = value;
         let mut data = Map::new();
         if !value.is_null() {
             data.insert(field.to_owned(), value);
         }
         inner.redactor.fields(&mut data);
-        let truncated = limits::bound(&mut data, inner.limits);
+        let truncated = limits::bound(&mut data, inner.limits) | cut;
 
         let mut state = inner.state();
         if state.finished || state.events.len() as u64 >= inner.limits.events {
@@ -314,9 +322,9 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.close(Status::Error, "error_type", Value::from("panic"));
+            self.close(Status::Error, "error_type", Value::from("panic").into());
         } else {
-            self.close(Status::Cancelled, "output", Value::Null);
+            self.close(Status::Cancelled, "output", Value::Null.into());
         }
     }
 }

@@ -189,3 +189,19 @@ fn many_threads_lose_nothing_and_keep_order() {
     let capture = read::read(&path).unwrap();
     assert_eq!((capture.events.len(), capture.errors.len()), (1600, 0));
 }
+
+#[test]
+fn a_parent_named_by_its_id_and_a_value_that_was_cut_before() {
+    let recorder = Recorder::new(Options::default()).unwrap();
+    let outer = recorder.span_in(None, Kind::Agent, "outer", json!(1));
+    let id = outer.id().to_owned();
+    outer.end(Value::Null);
+    let kept = Captured::some_items(json!([1]), 7);
+    let inner = recorder.span_in(Some(&id), Kind::Tool, "inner", Captured { value: kept, cut: true });
+    inner.end(json!(2));
+    let events = recorder.snapshot()["events"].clone();
+    assert_eq!(events[0]["parent_span_id"], Value::Null);
+    assert_eq!(events[2]["parent_span_id"], Value::from(id));
+    assert_eq!((&events[0]["truncated"], &events[2]["truncated"]), (&json!(false), &json!(true)));
+    assert_eq!(events[2]["data"]["input"]["capture_omitted_items"], 7);
+}

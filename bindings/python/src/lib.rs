@@ -1,0 +1,28 @@
+//! The extension module `toolreplay._native`: what Python needs to reach the library, and nothing else.
+//!
+//! Every rule, limit, redaction and byte of output is the library's. What happens here is the way in and out: Python
+//! objects become values, errors become exceptions, and Python runs on while the library works.
+
+mod audit;
+mod canonical;
+mod capture;
+mod errors;
+mod input;
+mod recorder;
+
+/// The native half of `toolreplay`; use the module above it.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::audit::{Chain, Coverage, Finding, Report, audit, check_scope, replay, seal, verify};
+    #[pymodule_export]
+    use crate::canonical::canonical;
+    #[pymodule_export]
+    use crate::errors::{ScopeError, ToolreplayError, TranscriptError};
+    #[pymodule_export]
+    use crate::recorder::{Recorder, Span};
+
+    /// The version of the library.
+    #[pymodule_export]
+    const __VERSION__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,128 @@
+//! The recorder, for `toolreplay.tracing`, which knows which span is around which.
+
+use crate::capture::capture;
+use crate::input::io_error;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use toolreplay::trace::event::{CaptureSummary, Kind};
+use toolreplay::trace::{self, Limits, Options, RecorderError};
+
+/// Records spans.
+#[pyclass(frozen, module = "toolreplay._native")]
+pub(crate) struct Recorder {
+    recorder: trace::Recorder,
+    limits: Limits,
+}
+
+/// A span under way. Dropped without an end it is recorded as cancelled.
+#[pyclass(frozen, module = "toolreplay._native")]
+pub(crate) struct Span {
+    id: String,
+    limits: Limits,
+    span: Mutex<Option<trace::Span>>,
+}
+
+#[pymethods]
+impl Recorder {
+    #[new]
+    #[pyo3(signature = (output, secret_values, redacted_fields, max_events, max_data_chars))]
+    fn new(
+        py: Python<'_>,
+        output: Option<PathBuf>,
+        secret_values: Vec<String>,
+        redacted_fields: Vec<String>,
+        max_events: u64,
+        max_data_chars: usize,
+    ) -> PyResult<Recorder> {
+        let limits = Limits { events: max_events, characters: max_data_chars, ..Limits::default() };
+        let options = Options { output, known_secrets: secret_values, redacted_fields, limits };
+        match py.detach(|| trace::Recorder::new(options)) {
+            Ok(recorder) => Ok(Recorder { recorder, limits }),
+            Err(RecorderError::Create { path, source }) => Err(io_error(py, &source, &path.to_string_lossy())),
+        }
+    }
+
+    #[getter]
+    fn trace_id(&self) -> &str {
+        self.recorder.trace_id()
+    }
+
+    /// Begins a span inside the one with the id `parent`, or at the top.
+    fn begin(
+        &self,
+        py: Python<'_>,
+        parent: Option<&str>,
+        kind: &str,
+        name: &str,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Span> {
+        let kind = kind_named(kind)?;
+        let data = capture(data, self.limits);
+        let span = py.detach(|| self.recorder.span_in(parent, kind, name, data));
+        Ok(Span { id: span.id().to_owned(), limits: self.limits, span: Mutex::new(Some(span)) })
+    }
+
+    /// Begins a span whose data could not be taken in; the mark says so.
+    fn begin_without_data(&self, py: Python<'_>, parent: Option<&str>, kind: &str, name: &str) -> PyResult<Span> {
+        let kind = kind_named(kind)?;
+        let data = serde_json::json!({"capture_omitted": "arguments"});
+        let span = py.detach(|| self.recorder.span_in(parent, kind, name, data));
+        Ok(Span { id: span.id().to_owned(), limits: self.limits, span: Mutex::new(Some(span)) })
+    }
+
+    /// What was recorded so far, as JSON.
+    fn snapshot(&self, py: Python<'_>) -> String {
+        py.detach(|| self.recorder.snapshot().to_string())
+    }
+
+    /// Writes the summary, and returns it as JSON.
+    fn finish(&self, py: Python<'_>) -> String {
+        let summary: CaptureSummary = py.detach(|| self.recorder.finish());
+        String::from_utf8_lossy(&summary.to_json()).into_owned()
+    }
+}
+
+impl Span {
+    fn take(&self) -> Option<trace::Span> {
+        self.span.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl Span {
+    #[getter]
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Ends it with its output.
+    fn end(&self, py: Python<'_>, output: &Bound<'_, PyAny>) {
+        let Some(span) = self.take() else { return };
+        let output = capture(output, self.limits);
+        py.detach(|| span.end(output));
+    }
+
+    /// Ends it with an error, by the name of its type.
+    fn fail(&self, py: Python<'_>, error_type: &str) {
+        let span = self.take();
+        py.detach(|| span.map(|span| span.fail(error_type)));
+    }
+
+    /// Ends it as cancelled.
+    fn cancel(&self, py: Python<'_>) {
+        let span = self.take();
+        py.detach(|| span.map(trace::Span::cancel));
+    }
+}
+
+fn kind_named(name: &str) -> PyResult<Kind> {
+    Ok(match name {
+        "agent" => Kind::Agent,
+        "loop" => Kind::Loop,
+        "model" => Kind::Model,
+        "tool" => Kind::Tool,
+        _ => return Err(PyValueError::new_err(format!("kind must be agent, loop, model or tool, found {name:?}"))),
+    })
+}
