@@ -273,8 +273,11 @@ fn told_apart(input: &Input) -> Result<(Layout, Source), Failure> {
     })
 }
 
+/// What was read already, and the rest.
+type FromStart<R> = io::Chain<Cursor<Vec<u8>>, R>;
+
 /// [`told_apart`] for what can be read only once.
-fn with_layout<R: Read>(mut source: R) -> Result<(Layout, io::Chain<Cursor<Vec<u8>>, R>), Failure> {
+fn with_layout<R: Read>(mut source: R) -> Result<(Layout, FromStart<R>), Failure> {
     let start = first_record(&mut source).map_err(unreadable)?;
     Ok((layout(&start), Cursor::new(start).chain(source)))
 }

@@ -165,6 +165,11 @@ impl Recorder {
         self.0.close(&mut state)
     }
 
+    /// Counts a span that its caller could not begin, among the writes that failed.
+    pub fn missed(&self) {
+        self.0.state().errors += 1;
+    }
+
     /// What was recorded so far, as the object that belongs under `execution_trace` in a document.
     #[must_use]
     pub fn snapshot(&self) -> Value {

@@ -204,4 +204,6 @@ fn a_parent_named_by_its_id_and_a_value_that_was_cut_before() {
     assert_eq!(events[2]["parent_span_id"], Value::from(id));
     assert_eq!((&events[0]["truncated"], &events[2]["truncated"]), (&json!(false), &json!(true)));
     assert_eq!(events[2]["data"]["input"]["capture_omitted_items"], 7);
+    recorder.missed();
+    assert_eq!(recorder.finish().capture_errors, 1);
 }

@@ -64,7 +64,10 @@ impl Capture {
             return Ok(self.items(tuple.len(), tuple.iter(), levels));
         }
         if let Ok(dict) = value.cast::<PyDict>() {
-            return Ok(self.fields(dict.len(), dict.iter(), levels));
+            // a copy of its references: the dict may change while other threads run
+            let items = dict.items();
+            let pairs = items.iter().filter_map(|item| item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().ok());
+            return Ok(self.fields(items.len(), pairs, levels));
         }
         if let Some(fields) = record_fields(value)? {
             return Ok(self.fields(fields.len(), fields.into_iter(), levels));

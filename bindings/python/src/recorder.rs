@@ -72,6 +72,11 @@ impl Recorder {
         Ok(Span { id: span.id().to_owned(), limits: self.limits, span: Mutex::new(Some(span)) })
     }
 
+    /// Counts something that was not recorded, for a reason that only the caller knows.
+    fn missed(&self, py: Python<'_>) {
+        py.detach(|| self.recorder.missed());
+    }
+
     /// What was recorded so far, as JSON.
     fn snapshot(&self, py: Python<'_>) -> String {
         py.detach(|| self.recorder.snapshot().to_string())
