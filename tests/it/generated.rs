@@ -30,6 +30,7 @@ fn command_line_reference() {
         "seal-all",
         "verify",
         "trace proxy",
+        "trace run",
         "trace show",
         "explain",
         "schema",

@@ -17,6 +17,8 @@ mod layers;
 mod refusals;
 mod registry;
 mod robust;
+#[cfg(unix)]
+mod trace_run;
 
 use std::ffi::OsStr;
 use std::io::Write as _;

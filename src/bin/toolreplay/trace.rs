@@ -13,6 +13,7 @@ use toolreplay::trace::show;
 
 #[cfg(feature = "proxy")]
 mod proxy;
+mod run;
 
 /// Record an agent's model requests, and show recordings.
 #[derive(Debug, Args)]
@@ -26,6 +27,8 @@ enum Command {
     /// Stand between an agent and its model, and capture every model request.
     #[cfg(feature = "proxy")]
     Proxy(proxy::ProxyArgs),
+    /// Run a Python function once, and record its model requests and tool executions.
+    Run(run::RunArgs),
     /// Show a capture file, or a folder of them.
     Show(ShowArgs),
 }
@@ -53,6 +56,7 @@ impl TraceCommand {
         match self.command {
             #[cfg(feature = "proxy")]
             Command::Proxy(args) => args.run(),
+            Command::Run(args) => args.run(),
             Command::Show(args) => args.run(common),
         }
     }
