@@ -4,6 +4,7 @@
 //! - [`Recorder`]: records spans from inside a program.
 //! - [`protocol`]: decoders for model protocols, without I/O.
 //! - [`proxy`] (feature `proxy`): records from outside, between an agent and its model.
+//! - [`executions`]: the transcript of the tool executions that a recorder saw.
 //! - [`calls`]: pairs the calls a model asked for with the results the agent reported.
 //! - [`show`]: reads capture files, damaged and growing ones too, and draws them.
 //!
@@ -13,6 +14,7 @@
 pub mod calls;
 mod clock;
 pub mod event;
+pub mod executions;
 mod limits;
 pub mod protocol;
 #[cfg(feature = "proxy")]

@@ -17,6 +17,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::event::{self, CaptureSummary, Coverage, Event, Kind, Phase, RecordType, Source, Status};
+use super::executions::{Executions, executions};
 use super::limits::{self, Captured, Limits};
 use super::{Redactor, clock};
 
@@ -168,6 +169,12 @@ impl Recorder {
     /// Counts a span that its caller could not begin, among the writes that failed.
     pub fn missed(&self) {
         self.0.state().errors += 1;
+    }
+
+    /// The tool executions that were recorded so far, as a transcript.
+    #[must_use]
+    pub fn executions(&self) -> Executions {
+        executions(&self.0.state().events)
     }
 
     /// What was recorded so far, as the object that belongs under `execution_trace` in a document.

@@ -4,6 +4,7 @@ use crate::capture::capture;
 use crate::input::io_error;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use toolreplay::trace::event::{CaptureSummary, Kind};
@@ -77,6 +78,14 @@ impl Recorder {
         py.detach(|| self.recorder.missed());
     }
 
+    /// The tool executions so far as two transcripts, the second of those that are incomplete; the ids of the first's
+    /// spans; how many did not end, and how many were cut.
+    fn executions<'py>(&self, py: Python<'py>) -> ExecutionsOf<'py> {
+        let made = py.detach(|| self.recorder.executions());
+        let bytes = |transcript: &[u8]| PyBytes::new(py, transcript);
+        (bytes(&made.transcript), bytes(&made.left_out), made.spans, made.unfinished, made.truncated)
+    }
+
     /// What was recorded so far, as JSON.
     fn snapshot(&self, py: Python<'_>) -> String {
         py.detach(|| self.recorder.snapshot().to_string())
@@ -88,6 +97,8 @@ impl Recorder {
         String::from_utf8_lossy(&summary.to_json()).into_owned()
     }
 }
+
+type ExecutionsOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>, u64, u64);
 
 impl Span {
     fn take(&self) -> Option<trace::Span> {

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "python.md"
@@ -16,8 +17,9 @@ def blocks():
     return re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def test_the_manual(tmp_path, monkeypatch):
+def test_the_manual(tmp_path, monkeypatch, recorded_tools):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     for name in ("session-dirty.jsonl", "session-clean.jsonl", "scope.json"):
         shutil.copy(ROOT / "samples" / name, name)
     pathlib.Path("app.py").write_text(APP)
@@ -39,4 +41,6 @@ def test_the_manual(tmp_path, monkeypatch):
                     ["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
                 )
                 assert done.stdout.rstrip() == expected.rstrip(), command
+    space["test_agent_stays_in_scope"](recorded_tools)
+    sys.modules.pop("app")
     assert ran.count("python") >= 6 and "text" in ran and "console" in ran

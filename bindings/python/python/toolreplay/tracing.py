@@ -233,6 +233,13 @@ class ExecutionRecorder:
         """What was recorded so far."""
         return Snapshot(json.loads(self._native.snapshot()))
 
+    def transcript(self) -> bytes:
+        """The tool executions so far as a transcript: what `audit`, `replay` and `seal` take.
+
+        Executions that did not end, or of which something was left out, are not in it.
+        """
+        return self._native.executions()[0]
+
     def finish(self) -> dict[str, Any]:
         """Writes the summary and returns it. Nothing more is recorded; calling it again changes nothing."""
         return json.loads(self._native.finish())
