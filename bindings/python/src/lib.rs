@@ -20,7 +20,7 @@ mod _native {
     #[pymodule_export]
     use crate::errors::{ScopeError, ToolreplayError, TranscriptError};
     #[pymodule_export]
-    use crate::recorder::{Recorder, Span};
+    use crate::recorder::{Recorder, Span, forked};
 
     /// The version of the library.
     #[pymodule_export]

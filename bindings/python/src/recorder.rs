@@ -2,18 +2,57 @@
 
 use crate::capture::capture;
 use crate::input::io_error;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use toolreplay::trace::event::{CaptureSummary, Kind};
 use toolreplay::trace::{self, Limits, Options, RecorderError};
 
+/// How many forks lie between this process and the one that loaded the module.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Says that this process is a fork. What was open before stays its parent's: two writers would spoil one file, and a
+/// lock may have been held by a thread that is not here.
+#[pyfunction]
+pub(crate) fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Something of the process that made it, never touched in a fork of it.
+struct Own<T> {
+    forks: u64,
+    it: Option<T>,
+}
+
+impl<T> Own<T> {
+    fn new(it: T) -> Own<T> {
+        Own { forks: FORKS.load(Ordering::Relaxed), it: Some(it) }
+    }
+
+    fn get(&self) -> Option<&T> {
+        self.it.as_ref().filter(|_| self.forks == FORKS.load(Ordering::Relaxed))
+    }
+
+    fn require(&self) -> PyResult<&T> {
+        self.get().ok_or_else(|| PyRuntimeError::new_err("this recorder belongs to the process that made it"))
+    }
+}
+
+impl<T> Drop for Own<T> {
+    fn drop(&mut self) {
+        if self.get().is_none() {
+            std::mem::forget(self.it.take());
+        }
+    }
+}
+
 /// Records spans.
 #[pyclass(frozen, module = "toolreplay._native")]
 pub(crate) struct Recorder {
-    recorder: trace::Recorder,
+    recorder: Own<trace::Recorder>,
     limits: Limits,
 }
 
@@ -22,7 +61,7 @@ pub(crate) struct Recorder {
 pub(crate) struct Span {
     id: String,
     limits: Limits,
-    span: Mutex<Option<trace::Span>>,
+    span: Own<Mutex<Option<trace::Span>>>,
 }
 
 #[pymethods]
@@ -40,14 +79,14 @@ impl Recorder {
         let limits = Limits { events: max_events, characters: max_data_chars, ..Limits::default() };
         let options = Options { output, known_secrets: secret_values, redacted_fields, limits };
         match py.detach(|| trace::Recorder::new(options)) {
-            Ok(recorder) => Ok(Recorder { recorder, limits }),
+            Ok(recorder) => Ok(Recorder { recorder: Own::new(recorder), limits }),
             Err(RecorderError::Create { path, source }) => Err(io_error(py, &source, &path.to_string_lossy())),
         }
     }
 
     #[getter]
-    fn trace_id(&self) -> &str {
-        self.recorder.trace_id()
+    fn trace_id(&self) -> PyResult<&str> {
+        Ok(self.recorder.require()?.trace_id())
     }
 
     /// Begins a span inside the one with the id `parent`, or at the top.
@@ -60,41 +99,52 @@ impl Recorder {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Span> {
         let kind = kind_named(kind)?;
+        let recorder = self.recorder.require()?;
         let data = capture(data, self.limits);
-        let span = py.detach(|| self.recorder.span_in(parent, kind, name, data));
-        Ok(Span { id: span.id().to_owned(), limits: self.limits, span: Mutex::new(Some(span)) })
+        Ok(self.span(py.detach(|| recorder.span_in(parent, kind, name, data))))
     }
 
     /// Begins a span whose data could not be taken in; the mark says so.
     fn begin_without_data(&self, py: Python<'_>, parent: Option<&str>, kind: &str, name: &str) -> PyResult<Span> {
         let kind = kind_named(kind)?;
         let data = serde_json::json!({"capture_omitted": "arguments"});
-        let span = py.detach(|| self.recorder.span_in(parent, kind, name, data));
-        Ok(Span { id: span.id().to_owned(), limits: self.limits, span: Mutex::new(Some(span)) })
+        let recorder = self.recorder.require()?;
+        Ok(self.span(py.detach(|| recorder.span_in(parent, kind, name, data))))
     }
 
     /// Counts something that was not recorded, for a reason that only the caller knows.
     fn missed(&self, py: Python<'_>) {
-        py.detach(|| self.recorder.missed());
+        if let Some(recorder) = self.recorder.get() {
+            py.detach(|| recorder.missed());
+        }
     }
 
     /// The tool executions so far as two transcripts, the second of those that are incomplete; the ids of the first's
     /// spans; how many did not end, and how many were cut.
-    fn executions<'py>(&self, py: Python<'py>) -> ExecutionsOf<'py> {
-        let made = py.detach(|| self.recorder.executions());
+    fn executions<'py>(&self, py: Python<'py>) -> PyResult<ExecutionsOf<'py>> {
+        let recorder = self.recorder.require()?;
+        let made = py.detach(|| recorder.executions());
         let bytes = |transcript: &[u8]| PyBytes::new(py, transcript);
-        (bytes(&made.transcript), bytes(&made.left_out), made.spans, made.unfinished, made.truncated)
+        Ok((bytes(&made.transcript), bytes(&made.left_out), made.spans, made.unfinished, made.truncated))
     }
 
     /// What was recorded so far, as JSON.
-    fn snapshot(&self, py: Python<'_>) -> String {
-        py.detach(|| self.recorder.snapshot().to_string())
+    fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
+        let recorder = self.recorder.require()?;
+        Ok(py.detach(|| recorder.snapshot().to_string()))
     }
 
     /// Writes the summary, and returns it as JSON.
-    fn finish(&self, py: Python<'_>) -> String {
-        let summary: CaptureSummary = py.detach(|| self.recorder.finish());
-        String::from_utf8_lossy(&summary.to_json()).into_owned()
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        let recorder = self.recorder.require()?;
+        let summary: CaptureSummary = py.detach(|| recorder.finish());
+        Ok(String::from_utf8_lossy(&summary.to_json()).into_owned())
+    }
+}
+
+impl Recorder {
+    fn span(&self, span: trace::Span) -> Span {
+        Span { id: span.id().to_owned(), limits: self.limits, span: Own::new(Mutex::new(Some(span))) }
     }
 }
 
@@ -102,7 +152,7 @@ type ExecutionsOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>,
 
 impl Span {
     fn take(&self) -> Option<trace::Span> {
-        self.span.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.span.get()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -494,3 +494,33 @@ def test_finished_recorders_record_nothing_more():
         give = recorder.wrap(lambda: 1, name="give")
         give()
     assert give() == 1 and len(events(recorder)) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_records_nothing_and_runs_on(tmp_path):
+    path = tmp_path / "run.jsonl"
+    recorder = ExecutionRecorder(output=path)
+    double = recorder.wrap(lambda x: 2 * x, name="double")
+
+    def child():
+        # the span around it, too, is the parent's
+        assert double(4) == 8
+        with pytest.raises(RuntimeError, match="belongs to the process"):
+            recorder.finish()
+        own = ExecutionRecorder(output=tmp_path / "own.jsonl")
+        assert own.wrap(double)(1) == 2 and own.finish()["events"] == 2
+
+    with recorder.span("agent", "outer"):
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                child()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        double(1)
+    assert recorder.finish()["events"] == 4
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("sequence") for line in lines] == [1, 2, 3, 4, None]

@@ -12,6 +12,7 @@ import contextvars
 import functools
 import inspect
 import json
+import os
 import types
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
@@ -282,7 +283,8 @@ class ExecutionRecorder:
             else:
                 span = self._native.begin(parent, kind, name, data)
             return span, self._open(span)
-        except Exception:
+        except BaseException as error:
+            _keep_out(error)
             self._native.missed()
             return None, None
 
@@ -290,6 +292,17 @@ class ExecutionRecorder:
         if span is None:
             return None
         return _open.set(_Open(self._native, span.id, _open.get()))
+
+
+# a fork must not write into the file of its parent, and could wait for ever for a lock that a thread held
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_native.forked)
+
+
+def _keep_out(error: BaseException) -> None:
+    """Keeps errors of the recorder, panics too, out of the recorded program; what others raise here goes on."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
 
 
 def _leave(begun: Any) -> None:
@@ -305,8 +318,8 @@ def _end(span: Any, output: Any) -> None:
     if span is not None:
         try:
             span.end(output)
-        except Exception:
-            pass
+        except BaseException as error:
+            _keep_out(error)
 
 
 def _end_with_error(span: Any, error: BaseException) -> None:
@@ -316,8 +329,8 @@ def _end_with_error(span: Any, error: BaseException) -> None:
                 span.cancel()
             else:
                 span.fail(type(error).__name__)
-        except Exception:
-            pass
+        except BaseException as own:
+            _keep_out(own)
 
 
 def _check_kind(kind: str) -> None:
