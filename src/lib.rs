@@ -20,6 +20,8 @@ pub mod judge;
 
 pub mod seal;
 
+pub mod import;
+
 pub mod config;
 
 pub mod audit;

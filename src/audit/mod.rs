@@ -7,4 +7,4 @@ mod run;
 mod suppress;
 
 pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
-pub use run::{Failure, Input, Outcome, Plan, Progress, run};
+pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run};

@@ -1,9 +1,10 @@
 //! The report: what every renderer shows and no renderer changes.
 
-use super::run::{Failure, Input, Outcome, broken_link};
+use super::run::{Failure, Import, Input, Outcome, broken_link};
 use super::suppress::Suppressions;
 use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
+use crate::import::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, NON_DETERMINISM};
 use crate::seal::Chain;
 use std::collections::HashMap;
@@ -87,13 +88,51 @@ pub struct FileReport {
     pub divergence: Option<u64>,
     /// The chain, in a sealed transcript.
     pub chain: Option<Chain>,
-    /// Why nothing was judged.
+    /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
+    /// How it was imported, if it is no transcript.
+    pub import: Option<Import>,
     /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
     /// reported there and not twice.
     pub twin: Option<usize>,
     /// The findings, by index, then kind.
     pub findings: Vec<Finding>,
+}
+
+impl FileReport {
+    /// Whether its calls were judged, at least those that could be read.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.failure.is_none() || self.import.is_some()
+    }
+}
+
+impl Reported<'_> {
+    /// The path of the file that the finding's line stands in, as the user knows it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.finding.file.as_ref().map_or(&self.file.path, |file| &file.shown)
+    }
+
+    /// The same from the root of the repository.
+    #[must_use]
+    pub fn from_root(&self) -> &str {
+        self.finding.file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
+    }
+
+    /// Where the other record stands: its line, and its file if that is another one than the finding's.
+    #[must_use]
+    pub fn related_line(&self) -> Option<String> {
+        let line = self.finding.related?.line;
+        let other = self.finding.related_file.as_ref().map_or(&self.file.path, |file| &file.shown);
+        if other == self.path() { Some(format!("line {line}")) } else { Some(format!("line {line} of {other}")) }
+    }
+
+    /// The path of the file that the other record stands in, from the root of the repository.
+    #[must_use]
+    pub fn related_from_root(&self) -> &str {
+        self.finding.related_file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
+    }
 }
 
 /// What a run looked at, and what it could not judge.
@@ -174,13 +213,21 @@ impl Report {
         let mut suppressions = Suppressions::new(&settings.suppressions, settings.today);
         let mut files = Vec::new();
         let (mut suppressed, mut below_min_level) = (0, 0);
+        let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
+        // files that are left out must not shift the places that twins name
+        let place = |twin: usize| outcomes[..twin].iter().filter(|outcome| !outcome.passed_over).count();
+        let twins: Vec<Option<usize>> = twins.into_iter().map(|twin| twin.map(place)).collect();
         for (input, (outcome, twin)) in inputs.iter().zip(outcomes.into_iter().zip(twins)) {
+            if outcome.passed_over {
+                continue;
+            }
             let mut findings = outcome.judgement.findings;
             if twin.is_some() {
                 let broken = outcome.chain.as_ref().and_then(|chain| chain.broken.as_ref());
                 findings = broken.map(broken_link).into_iter().collect();
             }
-            findings.extend(outcome.failure.as_ref().map(malformed));
+            let partly = outcome.import.is_some();
+            findings.extend(outcome.failure.as_ref().map(|failure| malformed(failure, partly)));
             let mut divergence = None;
             findings.retain(|finding| {
                 if suppressions.suppresses(&input.from_root, finding) {
@@ -201,6 +248,7 @@ impl Report {
                 divergence,
                 chain: outcome.chain,
                 failure: outcome.failure,
+                import: outcome.import,
                 twin,
                 findings,
             });
@@ -217,7 +265,12 @@ impl Report {
         };
         let remarks = suppressions.remarks();
         let fail_on = settings.fail_on;
-        Report { command, files, suppressed, below_min_level, remarks, coverage, fail_on, verdict }
+        let mut report = Report { command, files, suppressed, below_min_level, remarks, coverage, fail_on, verdict };
+        if passed_over > 0 {
+            let files = plural(passed_over, "other file");
+            report.coverage.not_judged.push(format!("{files} in folders, by their content no recordings"));
+        }
+        report
     }
 
     /// Notes files that were not looked at because their names are not those of transcripts.
@@ -257,8 +310,9 @@ impl Report {
     }
 }
 
-/// The finding for a file that could not be read.
-fn malformed(failure: &Failure) -> Finding {
+/// The finding for a file that could not be read, or only partly.
+fn malformed(failure: &Failure, partly: bool) -> Finding {
+    let what = if partly { "not all of the recording can be read" } else { "the transcript cannot be read" };
     Finding {
         rule: &MALFORMED_TRANSCRIPT,
         level: MALFORMED_TRANSCRIPT.level,
@@ -266,10 +320,12 @@ fn malformed(failure: &Failure) -> Finding {
         line: failure.line,
         column: failure.column,
         width: 0,
+        file: None,
         related: None,
+        related_file: None,
         tool: None,
         fingerprint: Fingerprint::new(&MALFORMED_TRANSCRIPT, &[failure.what.as_bytes()], 1),
-        detail: Some(failure.to_string().into()),
+        detail: Some(format!("{what}: {failure}").into()),
     }
 }
 
@@ -291,7 +347,7 @@ fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
 
 impl Coverage {
     fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
-        let judged = || files.iter().filter(|file| file.failure.is_none());
+        let judged = || files.iter().filter(|file| file.is_judged());
         let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
         let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
         let mut not_judged = Vec::new();
@@ -300,7 +356,7 @@ impl Coverage {
                 not_judged.push(format!("{} {why}", plural(count, what)));
             }
         };
-        say(files.iter().filter(|file| file.failure.is_some()).count() as u64, "file", "that cannot be read");
+        say(files.iter().filter(|file| !file.is_judged()).count() as u64, "file", "that cannot be read");
         say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
         say(
             judged().filter(|file| file.twin.is_some()).count() as u64,
@@ -310,6 +366,22 @@ impl Coverage {
         if matches!(command, Command::Audit | Command::Replay) {
             say(calls - pairs, "call", "without an earlier identical call to compare with");
         }
+        let imports = || judged().filter_map(|file| file.import.as_ref());
+        let sum = |count: fn(&Import) -> u64| imports().map(count).sum::<u64>();
+        if matches!(command, Command::Audit | Command::Replay) {
+            say(sum(|import| import.unjudged.no_result), "call", "whose result was not recorded");
+            say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
+            say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
+            say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
+            say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
+            say(sum(|import| import.unjudged.failed), "call", "that failed");
+            say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
+        }
+        say(sum(|import| import.books.orphans), "result", "without a call");
+        let lines = |import: &Import| {
+            import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
+        };
+        say(sum(lines), "line", "that cannot be read");
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }

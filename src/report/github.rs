@@ -44,16 +44,16 @@ fn command(level: Level) -> &'static str {
 }
 
 fn annotation(reported: Reported<'_>, name: &str, out: &mut dyn Write) -> io::Result<()> {
-    let Reported { file, finding } = reported;
-    let file = command_property(&file.from_root);
+    let finding = reported.finding;
+    let file = command_property(reported.from_root());
     // a file as a whole is annotated on its first line
     let line = finding.line.max(1);
     let mut message = match finding.index {
         Some(index) => format!("index {index}: {}", finding.message()),
         None => finding.message(),
     };
-    if let Some(related) = finding.related {
-        message.push_str(&format!(" (line {})", related.line));
+    if let Some(line) = reported.related_line() {
+        message.push_str(&format!(" ({line})"));
     }
     let message = command_data(&clip(&message, MESSAGE));
     writeln!(out, "::{name} file={file},line={line},endLine={line},title=toolreplay {}::{message}", finding.rule.id)

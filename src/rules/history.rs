@@ -65,6 +65,15 @@ impl Key {
         }
         Print::of(hasher.finalize())
     }
+
+    /// The print of a text that stands in several parts.
+    pub(crate) fn print_parts(&self, parts: &[&[u8]]) -> Print {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in parts {
+            hasher.update(part);
+        }
+        Print::of(hasher.finalize())
+    }
 }
 
 /// What stands for a call or a response: equal prints mean equal canonical forms.

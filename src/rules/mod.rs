@@ -9,6 +9,7 @@ mod malformed_transcript;
 mod non_determinism;
 mod permission_overreach;
 mod redundant_call;
+mod sourced;
 
 pub use broken_link::BROKEN_LINK;
 pub use history::{Earlier, History, Key, Occurrence, Print, Step};
@@ -16,6 +17,7 @@ pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::NON_DETERMINISM;
 pub use permission_overreach::PERMISSION_OVERREACH;
 pub use redundant_call::REDUNDANT_CALL;
+pub(crate) use sourced::{SourcedHistory, SourcedStep};
 
 use crate::finding::{Level, Place, Rule};
 
@@ -48,4 +50,9 @@ pub(crate) fn judge(occurrence: &Occurrence) -> impl Iterator<Item = Hit> {
 /// The hit for a call to a tool outside the scope.
 pub(crate) fn overreach() -> Hit {
     Hit { rule: &PERMISSION_OVERREACH, level: PERMISSION_OVERREACH.level, related: None }
+}
+
+/// The hit for such a call that never ran: the agent asked for it and did not get it.
+pub(crate) fn attempt() -> Hit {
+    Hit { level: Level::Warning, ..overreach() }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         allow_empty: args.allow_empty,
     };
     let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(mutators, scope));
+    let plan = Plan::Audit(Ruleset::audit(mutators, scope), args.importing.options());
     let so_far = Progress::default();
     let outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));

@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use toolreplay::audit::Input;
+use toolreplay::import;
 use walkdir::WalkDir;
 
 /// Where the process stands.
@@ -24,10 +25,11 @@ impl Place {
     /// An input for one path, whether it can be read or not.
     pub(crate) fn input(&self, path: &Path) -> Input {
         if path.as_os_str() == "-" {
-            return Input { path: None, shown: "<stdin>".to_owned(), from_root: "stdin".to_owned() };
+            let (shown, from_root) = ("<stdin>".to_owned(), "stdin".to_owned());
+            return Input { path: None, shown, from_root, named: true };
         }
         let shown = path.to_string_lossy().into_owned();
-        Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown }
+        Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown, named: true }
     }
 
     /// The path from the root of the repository, or an absolute one for what is not in it.
@@ -88,6 +90,12 @@ pub(crate) fn find(place: &Place, paths: &[PathBuf]) -> anyhow::Result<Found> {
         let resolved = input.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
         seen.insert(resolved)
     });
+    // an agent's own file is read with the session that started it
+    let sessions: HashSet<PathBuf> = found.inputs.iter().filter_map(|input| input.path.clone()).collect();
+    found.inputs.retain(|input| {
+        let session = input.path.as_deref().filter(|_| !input.named).and_then(import::part_of);
+        session.is_none_or(|session| !sessions.contains(&session))
+    });
     found.inputs.sort_by(|a, b| a.shown.cmp(&b.shown));
     Ok(found)
 }
@@ -99,16 +107,14 @@ fn folder(place: &Place, folder: &Path, found: &mut Found) {
     for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !hidden(entry)) {
         match entry {
             Ok(entry) if entry.path().is_dir() => {}
-            Ok(entry) if is_transcript_name(entry.path()) => found.inputs.push(place.input(entry.path())),
+            Ok(entry) if import::may_be_recording(entry.path()) => {
+                found.inputs.push(Input { named: false, ..place.input(entry.path()) });
+            }
             Ok(_) => found.passed_over += 1,
             // it fails again when it is opened, with the same reason, and so is in the report
             Err(error) => found.inputs.extend(error.path().map(|path| place.input(path))),
         }
     }
-}
-
-fn is_transcript_name(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
 }
 
 fn glob(place: &Place, path: &Path, found: &mut Found) -> anyhow::Result<()> {

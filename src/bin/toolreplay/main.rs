@@ -5,6 +5,8 @@ mod audit;
 mod completions;
 mod exit;
 mod explain;
+mod formats;
+mod import;
 mod inputs;
 mod output;
 mod progress;
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
+        Command::Import(args) => import::run(&args, &common),
+        Command::Formats(args) => formats::run(&args),
         Command::Verify(args) => verify::run(args, &common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -13,7 +13,8 @@ pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let targets = output::targets(&args.reports)?;
-    let report = report(Command::Replay, &inputs(&args.files)?, &Plan::Judge(Ruleset::replay(mutators)), common);
+    let plan = Plan::Judge(Ruleset::replay(mutators), args.importing.options());
+    let report = report(Command::Replay, &inputs(&args.files)?, &plan, common);
     output::finish(&report, &targets, args.files.len() == 1, common)
 }
 

@@ -14,7 +14,7 @@ use toolreplay::scope::{MAX_SCOPE, Scope};
 pub(crate) fn run(mut args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
     let Some(scope) = args.files.pop() else { bail!("a scope file is missing") };
-    let plan = Plan::Judge(Ruleset::scope(read(&scope)?));
+    let plan = Plan::Judge(Ruleset::scope(read(&scope)?), args.importing.options());
     let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
     output::finish(&report, &targets, args.files.len() == 1, common)
 }

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, SealArgs};
 use crate::exit::{self, Outcome};
+use crate::import;
 use crate::inputs::Place;
 use crate::output;
 use anyhow::Context as _;
@@ -16,6 +17,12 @@ const IN_MEMORY: usize = 4 << 20;
 
 pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
+    // what is no transcript becomes one first
+    let imported = import::transcript_of(&input, args.importing.options(), common)?;
+    let input = match &imported {
+        Some(file) => Input { path: Some(file.path().to_owned()), ..input },
+        None => input,
+    };
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => {
             let mut failure = None;
