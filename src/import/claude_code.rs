@@ -142,7 +142,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     if let Some(session) = text(session) {
         out.session(&session, record);
     }
-    let mut frame = Frame { thread: None, time: time_of(time), turn_prefix: "", denied: denial.is_some() };
+    let mut frame = Frame { denied: denial.is_some(), ..Frame::claude(None, time_of(time)) };
     if sidechain.and_then(Value::as_bool) == Some(true) {
         frame.thread = Some(match text(agent) {
             Some(agent) => format!("agent:{agent}"),
@@ -215,16 +215,27 @@ pub(super) struct Frame {
     /// The agent; empty: the one of the linked record.
     pub(super) thread: Option<String>,
     pub(super) time: Option<i64>,
-    /// What makes the ids of messages the recording's own.
-    pub(super) turn_prefix: &'static str,
+    /// The turn of messages without an id.
+    pub(super) turn: Option<String>,
+    /// What is the same for all calls.
+    pub(super) flags: Flags,
+    /// The words that Claude Code answers with are its own: they say whether a call ran.
+    pub(super) words: bool,
     /// The record says that the call was denied.
     pub(super) denied: bool,
+}
+
+impl Frame {
+    /// Messages of Claude Code.
+    pub(super) fn claude(thread: Option<String>, time: Option<i64>) -> Frame {
+        Frame { thread, time, turn: None, flags: Flags::default(), words: true, denied: false }
+    }
 }
 
 /// The calls and answers of a message. `rich` is the structured answer beside it.
 pub(super) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame, out: &mut Out<'_>) {
     let [id, content] = message.fields(&["id", "content"]);
-    let turn = id.and_then(Value::as_str).map(|id| format!("{}{id}", frame.turn_prefix));
+    let turn = id.and_then(Value::as_str).map(Cow::into_owned).or_else(|| frame.turn.clone());
     for block in content.into_iter().flat_map(Value::items) {
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
         match &*kind {
@@ -234,8 +245,8 @@ pub(super) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame,
                 if let Some(server) = server.and_then(Value::as_str) {
                     tool = Cow::Owned(format!("mcp__{server}__{tool}"));
                 }
-                let mut flags = Flags::default();
-                if matches!(&*tool, "Task" | "Agent") {
+                let mut flags = frame.flags;
+                if frame.words && matches!(&*tool, "Task" | "Agent") {
                     flags.set(Flags::SPAWNS);
                 }
                 if &*kind != "tool_use" {
@@ -266,9 +277,10 @@ fn result(block: Value<'_>, rich: Option<Value<'_>>, frame: &Frame, out: &mut Ou
         out.event(Event::Started { call: (&**id).into(), thread: format!("agent:{agent}").into() });
     }
     let mut answer = Answer::new(block, to, Body::Value(content));
-    answer.time = frame.time;
     answer.error = error.and_then(Value::as_bool);
-    read_outcome(&mut answer, content, rich, frame.denied);
+    if frame.words {
+        read_outcome(&mut answer, content, rich, frame.denied);
+    }
     out.answer(answer);
 }
 

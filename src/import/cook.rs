@@ -2,7 +2,7 @@
 //! `docs/formats.md` says. Nothing is invented and nothing is silently repaired; what could not stay as it was is noted.
 
 use super::effect::Profile;
-use super::event::{Answer, Args, Body, Call, Effect, Flags, Location, Mark, Noted, Reason, To};
+use super::event::{Answer, Args, Body, Call, Effect, Flags, Location, Mark, Noted, To};
 use super::ledger::Code;
 use super::mend::{self, Mended};
 use super::value::{self, Value};
@@ -53,7 +53,6 @@ pub(crate) enum Whose {
 pub(crate) struct CookedAnswer {
     pub(crate) at: Location,
     pub(crate) to: Whose,
-    pub(crate) time: Option<i64>,
     /// The response in canonical form; empty where only prints are wanted.
     pub(crate) response: Vec<u8>,
     /// The print of the response.
@@ -63,6 +62,7 @@ pub(crate) struct CookedAnswer {
     pub(crate) no_effect: bool,
     pub(crate) secondary: bool,
     pub(crate) last_wins: bool,
+    pub(crate) optional: bool,
 }
 
 /// What an importer hands on, in the order of the file.
@@ -74,8 +74,12 @@ pub(crate) enum Event {
     Scope,
     /// A new turn of the model: answers that follow belong to its calls first.
     Window,
-    /// A call that never ran, named elsewhere.
-    Denied(Box<str>, Reason),
+    /// The scope of this name, again or for the first time.
+    ScopeNamed(Box<str>),
+    /// The order of the calls is that of their times, not that of the file.
+    ByTime,
+    /// What is said elsewhere of a call with this id.
+    MarkId(Box<str>, Mark),
     /// A record of an agent without a name: what identifies the record, and the one it follows. Calls behind it whose
     /// thread has no name are that agent's.
     Link {
@@ -95,8 +99,12 @@ pub(crate) enum Event {
         call: Box<str>,
         thread: Box<str>,
     },
-    /// The session that records belong to.
-    Session(Box<str>, Location),
+    /// The session that records belong to, and what it means if there is another one.
+    Session(Box<str>, Location, Code),
+    /// What is known of a call in the same value that has no answer.
+    Marked(Noted, Mark),
+    /// Calls and answers that the format itself calls copies.
+    Copies { calls: u64, results: u64, at: Location },
     /// Something to say.
     Note(Code, Box<str>, Location, Box<str>),
 }
@@ -149,8 +157,13 @@ impl<'a> Out<'a> {
         if self.session != id {
             id.clone_into(&mut self.session);
             let at = self.place(at);
-            self.events.push(Event::Session(id.into(), at));
+            self.events.push(Event::Session(id.into(), at, Code::MixedSessions));
         }
+    }
+
+    /// The tools of the agent whose recording this is, where the file says which one it was.
+    pub(crate) fn agent(&mut self, profile: &'static Profile) {
+        self.profile = profile;
     }
 
     /// What follows stands on one line.
@@ -257,11 +270,6 @@ impl<'a> Out<'a> {
         Noted(self.calls - 1)
     }
 
-    /// How many calls were noted so far.
-    pub(crate) fn calls(&self) -> u32 {
-        self.calls
-    }
-
     /// Forgets the numbers of the calls that were noted.
     pub(crate) fn restart(&mut self) -> Vec<Event> {
         self.calls = 0;
@@ -317,6 +325,7 @@ impl<'a> Out<'a> {
             }
             // the guarded arm above takes all of these
             Args::Value(_) | Args::Text(None) => (wrap_raw(b"null"), raw(Flags::default())),
+            Args::Made(text) => self.args(Args::Value(value::only_value(text.as_bytes()).ok()), at),
         }
     }
 
@@ -332,7 +341,6 @@ impl<'a> Out<'a> {
         self.events.push(Event::Answer(Box::new(CookedAnswer {
             at,
             to,
-            time: answer.time,
             response,
             print,
             mark: answer.mark,
@@ -340,6 +348,7 @@ impl<'a> Out<'a> {
             no_effect: answer.no_effect,
             secondary: answer.secondary,
             last_wins: answer.last_wins,
+            optional: answer.optional,
         })));
     }
 

@@ -113,8 +113,10 @@ pub(crate) enum Args<'a> {
     Value(Option<Value<'a>>),
     /// A string that should hold the text of an object.
     Text(Option<Value<'a>>),
-    /// Free text (a string), which becomes the one member of this name.
+    /// Free text, or another value, which becomes the one member of this name.
     Free(&'static str, Value<'a>),
+    /// The text of an object that the importer put together.
+    Made(&'a str),
     /// Nothing, in a format that says so by leaving it out.
     Nothing,
 }
@@ -130,7 +132,7 @@ pub(crate) struct Call<'a> {
     pub(crate) thread: Option<Cow<'a, str>>,
     /// Nanoseconds since 1970.
     pub(crate) time: Option<i64>,
-    /// What calls that were made at once have in common.
+    /// What calls that were made at once have in common; empty: all calls up to the next answer were.
     pub(crate) turn: Option<Cow<'a, str>>,
     pub(crate) tool: Cow<'a, str>,
     pub(crate) args: Args<'a>,
@@ -174,7 +176,6 @@ pub(crate) enum Body<'a> {
 pub(crate) struct Answer<'a> {
     pub(crate) at: Value<'a>,
     pub(crate) to: To<'a>,
-    pub(crate) time: Option<i64>,
     pub(crate) body: Body<'a>,
     /// The format's own error flag, if it has one and it is there.
     pub(crate) error: Option<bool>,
@@ -187,6 +188,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) secondary: bool,
     /// Whether a later answer to the same call replaces it.
     pub(crate) last_wins: bool,
+    /// It may be the answer to something else than a call: without a call that waits for it, it is none.
+    pub(crate) optional: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -194,7 +197,6 @@ impl<'a> Answer<'a> {
         Answer {
             at,
             to,
-            time: None,
             body,
             error: None,
             failed: false,
@@ -202,6 +204,7 @@ impl<'a> Answer<'a> {
             mark: None,
             secondary: false,
             last_wins: false,
+            optional: false,
         }
     }
 }

@@ -23,9 +23,29 @@ mod store;
 mod value;
 mod verdict;
 mod write;
+mod zip;
 
+mod anthropic;
+mod atif;
+mod capture;
 mod claude_code;
+mod codex;
+mod codex_exec;
+mod copilot;
+mod gemini;
+mod inspect;
+mod langfuse;
+mod mcp;
+mod mini_swe_agent;
+mod openai;
+mod opencode;
+mod openhands;
+mod openinference;
+mod otel;
+mod responses;
+mod spans;
 mod stream_json;
+mod swe_agent;
 
 pub use detect::From;
 pub use event::Location;
@@ -93,7 +113,28 @@ impl Importer {
 }
 
 /// Every format besides the transcript itself.
-pub static IMPORTERS: &[&Importer] = &[&claude_code::CLAUDE_CODE, &stream_json::STREAM_JSON];
+pub static IMPORTERS: &[&Importer] = &[
+    &claude_code::CLAUDE_CODE,
+    &stream_json::STREAM_JSON,
+    &codex::CODEX,
+    &codex_exec::CODEX_EXEC,
+    &openai::OPENAI_CHAT,
+    &responses::RESPONSES,
+    &anthropic::ANTHROPIC,
+    &atif::ATIF,
+    &mcp::MCP,
+    &otel::OTEL,
+    &openinference::OPENINFERENCE,
+    &langfuse::LANGFUSE,
+    &inspect::INSPECT,
+    &gemini::GEMINI,
+    &copilot::COPILOT,
+    &opencode::OPENCODE,
+    &swe_agent::SWE_AGENT,
+    &mini_swe_agent::MINI_SWE_AGENT,
+    &openhands::OPENHANDS,
+    &capture::CAPTURE,
+];
 
 /// Whether a file in a folder may be a recording, by its name: others are passed over. A name proves nothing; what such
 /// a file is is told by its content.

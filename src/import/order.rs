@@ -6,8 +6,7 @@
 use super::ledger::Code;
 use super::pair::Desk;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 /// Which agents' calls become records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,32 +23,43 @@ pub enum Agents {
 /// The places of the slots in order: one conversation after the other, within one as the agents ask for.
 pub(crate) fn order(desk: &mut Desk, agents: Agents) -> Vec<u32> {
     let mut order = Vec::with_capacity(desk.slots.len());
-    let mut from = 0;
-    while let Some(first) = desk.slots.get(from) {
-        let scope = first.scope;
-        let to = from + desk.slots[from..].iter().take_while(|slot| slot.scope == scope).count();
-        let mut threads: Vec<Vec<u32>> = vec![Vec::new(); desk.threads.len()];
-        for (place, slot) in desk.slots.iter().enumerate().take(to).skip(from) {
-            threads[slot.thread as usize].push(place as u32);
+    // conversations in the order in which they begin
+    let mut scopes: Vec<Vec<u32>> = Vec::new();
+    let mut numbers: HashMap<u32, usize> = HashMap::new();
+    for (place, slot) in desk.slots.iter().enumerate() {
+        let number = *numbers.entry(slot.scope).or_insert(scopes.len());
+        if number == scopes.len() {
+            scopes.push(Vec::new());
         }
+        scopes[number].push(place as u32);
+    }
+    for mut scope in scopes {
+        if desk.by_time {
+            scope.sort_by_key(|place| desk.slots[*place as usize].time.unwrap_or(i64::MAX));
+        }
+        let mut threads: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for place in &scope {
+            threads.entry(desk.slots[*place as usize].thread).or_default().push(*place);
+        }
+        let mut threads: Vec<Vec<u32>> = threads.into_values().collect();
         threads.retain(|thread| !thread.is_empty());
         match agents {
             Agents::Main => {
                 let main = threads.into_iter().find(|thread| desk.slots[thread[0] as usize].thread == 0);
                 let main = main.unwrap_or_default();
-                desk.books.excluded += (to - from - main.len()) as u64;
+                desk.books.excluded += (scope.len() - main.len()) as u64;
                 order.extend(main);
             }
             Agents::Separate => order.extend(threads.into_iter().flatten()),
-            Agents::Merged => merge(desk, &threads, from..to, &mut order),
+            Agents::Merged if desk.by_time => order.extend(scope),
+            Agents::Merged => merge(desk, &threads, &scope, &mut order),
         }
-        from = to;
     }
     order
 }
 
-fn merge(desk: &mut Desk, threads: &[Vec<u32>], range: Range<usize>, order: &mut Vec<u32>) {
-    let (mut times, mut back) = (vec![0_i64; range.len()], Vec::new());
+fn merge(desk: &mut Desk, threads: &[Vec<u32>], scope: &[u32], order: &mut Vec<u32>) {
+    let (mut times, mut back): (HashMap<u32, i64>, _) = (HashMap::new(), Vec::new());
     let mut timed = true;
     for thread in threads {
         let first = thread.iter().find_map(|place| desk.slots[*place as usize].time);
@@ -61,7 +71,9 @@ fn merge(desk: &mut Desk, threads: &[Vec<u32>], range: Range<usize>, order: &mut
                 back.push(slot.at);
             }
             latest = slot.time.map_or(latest, |time| time.max(latest));
-            times[place as usize - range.start] = latest;
+            if threads.len() > 1 {
+                times.insert(place, latest);
+            }
         }
     }
     for at in back {
@@ -69,13 +81,13 @@ fn merge(desk: &mut Desk, threads: &[Vec<u32>], range: Range<usize>, order: &mut
     }
     if threads.len() == 1 || !timed {
         // without times the order of the file is all there is
-        order.extend(range.map(|place| place as u32));
+        order.extend(scope);
         return;
     }
     let mut next = vec![0_usize; threads.len()];
     let mut due = BinaryHeap::new();
     let key = |thread: usize, at: usize| {
-        threads[thread].get(at).map(|&place| Reverse((times[place as usize - range.start], thread, place)))
+        threads[thread].get(at).map(|&place| Reverse((times.get(&place).copied().unwrap_or(0), thread, place)))
     };
     due.extend((0..threads.len()).filter_map(|thread| key(thread, 0)));
     while let Some(Reverse((_, thread, place))) = due.pop() {

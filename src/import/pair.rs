@@ -5,7 +5,7 @@
 //! that ids do not repeat and tool and arguments are the same as well.
 
 use super::cook::{CookedAnswer, CookedCall, Event, Whose};
-use super::event::{Effect, Flags, Location, Mark, Reason};
+use super::event::{Effect, Flags, Location, Mark};
 use super::ledger::{Books, Code, Ledger};
 use super::store::{Handle, Store};
 use crate::rules::{Key, Print};
@@ -62,7 +62,13 @@ pub(crate) struct Desk {
     /// Slots by scope and id.
     ids: HashMap<u64, u32>,
     scope: u64,
+    scopes: HashMap<Box<str>, u64>,
+    named_scopes: bool,
+    /// Calls are ordered by their times alone.
+    pub(crate) by_time: bool,
     window: u32,
+    /// How many answers came so far.
+    between_answers: u64,
     /// Answers that came before their calls, by scope and id.
     early: HashMap<u64, Vec<CookedAnswer>>,
     early_ids: HashMap<u64, Box<str>>,
@@ -98,7 +104,11 @@ impl Desk {
             books: Books::default(),
             ids: HashMap::new(),
             scope: 0,
+            scopes: HashMap::new(),
+            named_scopes: false,
+            by_time: false,
             window: 0,
+            between_answers: 0,
             early: HashMap::new(),
             early_ids: HashMap::new(),
             batch: Vec::new(),
@@ -135,11 +145,19 @@ impl Desk {
                     at.line += shift;
                     self.ledger.warn(code, &class, at, 1, &detail);
                 }
-                Event::Session(id, mut at) => {
+                Event::Session(id, mut at, code) => {
                     at.line += shift;
-                    if self.sessions.insert(id) && self.sessions.len() == 2 {
-                        self.ledger.warn(Code::MixedSessions, "", at, 1, "records of more than one session");
+                    if self.sessions.insert(id) && self.sessions.len() > 1 {
+                        self.ledger.warn(code, "", at, 1, "records of more than one session");
                     }
+                }
+                Event::Copies { calls, results, mut at } => {
+                    at.line += shift;
+                    self.books.calls_in += calls;
+                    self.books.call_copies += calls;
+                    self.books.results_in += results;
+                    self.books.result_copies += results;
+                    self.ledger.warn(Code::DuplicateCopy, "marked as a copy", at, calls + results, "");
                 }
                 Event::Prompt { own, parent, mut at } => {
                     at.line += shift;
@@ -161,7 +179,19 @@ impl Desk {
                 self.window += 1;
             }
             Event::Window => self.window += 1,
-            Event::Denied(id, reason) => self.deny(&id, reason),
+            Event::Marked(noted, mark) => {
+                if let Some(place) = self.batch.get(noted.0 as usize) {
+                    self.slots[*place as usize].mark = Some(mark);
+                }
+            }
+            Event::ScopeNamed(name) => {
+                self.settle_early();
+                let next = self.scopes.len() as u64 + 1;
+                self.scope = *self.scopes.entry(name).or_insert(next);
+                self.named_scopes = true;
+            }
+            Event::ByTime => self.by_time = true,
+            Event::MarkId(id, mark) => self.mark(&id, mark),
             Event::Link { own, parent } => {
                 let known = parent.and_then(|parent| self.links.get(&self.number(&parent)).copied());
                 self.linked = known.unwrap_or_else(|| self.thread(&format!("sidechain:{own}")));
@@ -172,7 +202,12 @@ impl Desk {
                 self.hints.insert(tool, effect);
             }
             Event::Started { call, thread } => self.started.entry(call).or_default().push(thread),
-            Event::Call(_) | Event::Answer(_) | Event::Note(..) | Event::Session(..) | Event::Prompt { .. } => {}
+            Event::Call(_)
+            | Event::Answer(_)
+            | Event::Note(..)
+            | Event::Session(..)
+            | Event::Copies { .. }
+            | Event::Prompt { .. } => {}
         }
     }
 
@@ -215,7 +250,12 @@ impl Desk {
         self.books.calls_in += 1;
         let number = call.id.as_deref().map(|id| self.id_number(id));
         let latest = number.and_then(|number| self.ids.get(&number).copied());
-        let turn = call.turn.as_deref().map_or(0, |turn| self.id_number(turn) | 1);
+        let turn = match call.turn.as_deref() {
+            None => 0,
+            // consecutive calls: odd numbers are taken by named turns
+            Some("") => (self.between_answers + 1) * 2,
+            Some(turn) => self.id_number(turn) | 1,
+        };
         if let Some(latest) = latest
             && !call.flags.has(Flags::NO_COPY)
         {
@@ -316,7 +356,11 @@ impl Desk {
     }
 
     fn answer(&mut self, answer: CookedAnswer) {
+        if answer.optional && !self.waits(&answer.to) {
+            return;
+        }
         self.books.results_in += 1;
+        self.between_answers += 1;
         let found = match &answer.to {
             Whose::Call(noted) => self.batch.get(noted.0 as usize).copied(),
             Whose::Tool(tool) => {
@@ -352,9 +396,18 @@ impl Desk {
         }
     }
 
+    /// Whether a call waits for an answer.
+    fn waits(&self, to: &Whose) -> bool {
+        let Whose::Id(id) = to else { return true };
+        let latest = self.ids.get(&self.id_number(id)).copied();
+        latest.is_some_and(|latest| {
+            self.chain(latest).any(|place| !self.slots[place as usize].flags.has(Flags::ANSWERED))
+        })
+    }
+
     /// Whether answers follow their calls within a turn, as in message arrays.
     fn windowed(&self) -> bool {
-        u64::from(self.window) > self.scope
+        !self.named_scopes && u64::from(self.window) > self.scope
     }
 
     fn orphan(&mut self, id: String, answer: &CookedAnswer) {
@@ -416,9 +469,9 @@ impl Desk {
         slot.mark = answer.mark.or(slot.mark.filter(|mark| matches!(mark, Mark::NotExecuted(_))));
     }
 
-    fn deny(&mut self, id: &str, reason: Reason) {
+    fn mark(&mut self, id: &str, mark: Mark) {
         if let Some(&place) = self.ids.get(&self.id_number(id)) {
-            self.slots[place as usize].mark = Some(Mark::NotExecuted(reason));
+            self.slots[place as usize].mark = Some(mark);
         }
     }
 
@@ -446,7 +499,8 @@ impl Desk {
                 slot.effect = hint;
             }
             if !slot.flags.has(Flags::ANSWERED) && slot.mark.is_none() {
-                slot.mark = Some(Mark::NoResult(unanswered));
+                let server = slot.flags.has(Flags::SERVER_SIDE).then_some("server_side");
+                slot.mark = Some(Mark::NoResult(server.or(unanswered)));
             }
             let (at, ledger) = (slot.at, &mut self.ledger);
             match slot.mark {

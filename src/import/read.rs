@@ -9,7 +9,8 @@ use super::order;
 use super::pair::Desk;
 use super::value::{self, Value, Wrong};
 use super::verdict::Imported;
-use super::{Importer, Options};
+use super::zip::{self, Archive};
+use super::{Importer, Options, inspect};
 use crate::finding::SourceFile;
 use crate::json::MAX_TEXT;
 use crate::judge::Ruleset;
@@ -69,9 +70,34 @@ pub struct Foreign {
     pub importer: &'static Importer,
     /// Why we think so, in words.
     pub reason: String,
-    shape: Shape,
-    source: Source,
+    form: Form,
     path: Option<PathBuf>,
+}
+
+/// How the recording is read.
+enum Form {
+    Text(Shape, Source),
+    Archive(Archive),
+}
+
+/// A zip archive, which only logs of Inspect are.
+fn archive(mut source: Source, path: Option<&Path>) -> Result<Foreign, ImportError> {
+    let anywhere: Box<dyn zip::Anywhere> = match path.filter(|path| path.is_file()) {
+        Some(path) => Box::new(File::open(path)?),
+        None => {
+            let mut bytes = Vec::new();
+            source.by_ref().take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes)?;
+            Box::new(Cursor::new(bytes))
+        }
+    };
+    let archive = Archive::open(anywhere)?;
+    let names = archive.names();
+    if !inspect::is_log(&names) {
+        let what = "a zip archive that holds no log of Inspect; unpack it and name the file".to_owned();
+        return Err(ImportError::Refused(what));
+    }
+    let reason = "an archive with 'header.json' or '_journal/start.json'".to_owned();
+    Ok(Foreign { importer: &inspect::INSPECT, reason, form: Form::Archive(archive), path: path.map(Path::to_owned) })
 }
 
 /// Opens a file and tells its format. `path` is where it was found, if it is a file.
@@ -86,11 +112,7 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
     }
     let (source, taken) = match open::open(source)? {
         Opened::Text(source, taken) => (source, taken),
-        Opened::Zip(_) => {
-            return Err(ImportError::Refused(
-                "a zip archive that holds no known recording; unpack it and name the file".to_owned(),
-            ));
-        }
+        Opened::Zip(source) => return archive(source, path).map(Opening::Foreign),
         Opened::Refused(why) => return Err(ImportError::Refused(why.to_owned())),
     };
     // a mark at its start is a fault of a transcript, which its reader names
@@ -121,7 +143,8 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
             if !taken.is_empty() {
                 reason = format!("{reason}; taken off: {}", taken.join(", "));
             }
-            Opening::Foreign(Foreign { importer, reason, shape, source, path: path.map(Path::to_owned) })
+            let form = Form::Text(shape, source);
+            Opening::Foreign(Foreign { importer, reason, form, path: path.map(Path::to_owned) })
         }
     })
 }
@@ -174,7 +197,7 @@ impl Recording {
         beside: &dyn Fn(&Path) -> SourceFile,
         threads: usize,
     ) -> Result<(), ImportError> {
-        let Foreign { importer, shape, source, path, .. } = foreign;
+        let Foreign { importer, form, path, .. } = foreign;
         let own = self.files.len();
         self.files.push(file);
         self.unanswered = importer.unanswered;
@@ -191,9 +214,25 @@ impl Recording {
                 });
             opened.map_err(|error| ImportError::Refused(format!("{shown}: {error}")))?;
         }
-        match shape {
-            Shape::Lines => self.lines(importer, source, own, threads),
-            Shape::Document => self.document(importer, source, own),
+        match form {
+            Form::Text(Shape::Lines, source) => self.lines(importer, source, own, threads),
+            Form::Text(Shape::Document, source) => self.document(importer, source, own),
+            Form::Archive(mut archive) => {
+                let names = archive.names();
+                if !names.iter().any(|name| name == "header.json") {
+                    let at = Location { file: own as u16, ..Location::default() };
+                    self.desk.ledger.warn(Code::Truncated, "interrupted run", at, 1, "it has no 'header.json'");
+                }
+                for (place, name) in names.iter().enumerate().filter(|(_, name)| inspect::is_sample(name)) {
+                    let text = archive.read(place)?;
+                    let outer = &self.files[own];
+                    let [shown, from_root] = [&outer.shown, &outer.from_root].map(|path| format!("{path}!{name}"));
+                    self.files.push(SourceFile { shown, from_root });
+                    self.document(importer, Box::new(Cursor::new(text)), self.files.len() - 1)
+                        .map_err(|error| ImportError::Refused(format!("{name}: {error}")))?;
+                }
+                Ok(())
+            }
         }
     }
 

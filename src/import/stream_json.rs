@@ -4,7 +4,7 @@
 use super::Importer;
 use super::claude_code::{self, Frame};
 use super::cook::{Event, Out};
-use super::event::Reason;
+use super::event::{Mark, Reason};
 use super::ledger::Code;
 use super::value::Value;
 
@@ -54,13 +54,12 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             let Some(message) = message else { return };
             // an agent is named by the call that started it
             let thread = parent.and_then(Value::as_str).map(|parent| parent.into_owned());
-            let frame = Frame { thread, time: None, turn_prefix: "", denied: false };
-            claude_code::blocks(message, rich, &frame, out);
+            claude_code::blocks(message, rich, &Frame::claude(thread, None), out);
         }
         "result" => {
             for denial in denials.into_iter().flat_map(Value::items) {
                 if let Some(id) = denial.str_at("tool_use_id") {
-                    out.event(Event::Denied(id.into(), Reason::PermissionDenied));
+                    out.event(Event::MarkId(id.into(), Mark::NotExecuted(Reason::PermissionDenied)));
                 }
             }
         }

@@ -32,6 +32,25 @@ pub(crate) struct Fault {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Value<'a>(&'a [u8]);
 
+/// The text of a string that is there.
+pub(crate) fn text(value: Option<Value<'_>>) -> Option<Cow<'_, str>> {
+    value.and_then(Value::as_str)
+}
+
+/// The text of an object of those members that are there.
+pub(crate) fn made(members: &[(&str, Option<Value<'_>>)]) -> String {
+    let mut out = String::from("{");
+    for (name, value) in members {
+        let Some(value) = value else { continue };
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&format!("\"{name}\":{}", String::from_utf8_lossy(value.text())));
+    }
+    out.push('}');
+    out
+}
+
 /// Reads the value that starts `text`, white space before it allowed. Returns it and what follows.
 pub(crate) fn first_value(text: &[u8]) -> Result<(Value<'_>, &[u8]), Fault> {
     let start = skip_space(text, 0);
@@ -146,13 +165,6 @@ impl<'a> Value<'a> {
     }
 
     pub(crate) fn as_i64(self) -> Option<i64> {
-        std::str::from_utf8(self.0).ok()?.parse().ok()
-    }
-
-    pub(crate) fn as_f64(self) -> Option<f64> {
-        if !matches!(self.0.first(), Some(b'-' | b'0'..=b'9')) {
-            return None;
-        }
         std::str::from_utf8(self.0).ok()?.parse().ok()
     }
 }
@@ -386,7 +398,7 @@ mod tests {
         let (value, rest) = first_value(text).unwrap();
         assert_eq!(rest, b" tail");
         let ([a, c, d], twice) = value.fields_checked(&["a", "c", "d"]);
-        assert!(twice && a.unwrap().as_bool() == Some(true) && d.unwrap().as_f64() == Some(-1500.0));
+        assert!(twice && a.unwrap().as_bool() == Some(true) && d.unwrap().text() == b"-1.5e3");
         assert_eq!(c.unwrap().as_str().unwrap(), "\\ud83d!");
         let first = value.members().next().unwrap().1;
         let items: Vec<&[u8]> = first.items().map(Value::text).collect();
