@@ -373,6 +373,7 @@ impl Coverage {
             say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
             say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
             say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
+            say(sum(|import| import.unjudged.args_unknown), "call", "whose arguments were not recorded");
             say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
             say(sum(|import| import.unjudged.failed), "call", "that failed");
             say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");

@@ -305,7 +305,9 @@ impl<'a> Out<'a> {
                 let kind = value.map_or("absent".to_owned(), |value| value.kind().to_string());
                 self.note(Code::ArgsNotObject, &kind, at, "");
                 let text = value.map_or_else(|| b"null".to_vec(), |value| self.strict(value.text(), at, true));
-                (wrap_raw(&text), raw(Flags::default()))
+                let blacked_out = value.is_some_and(|value| value.is("<redacted>"));
+                let unknown = if value.is_none() || blacked_out { Flags::ARGS_UNKNOWN } else { Flags::default() };
+                (wrap_raw(&text), raw(unknown))
             }
             Args::Text(Some(literal)) => {
                 let inner = literal.as_str().unwrap_or_default();

@@ -229,7 +229,8 @@ impl Flags {
     pub(crate) const INTENT: Flags = Flags(1 << 10);
     /// Never the same call as another one with its id.
     pub(crate) const NO_COPY: Flags = Flags(1 << 11);
-    pub(crate) const ABANDONED: Flags = Flags(1 << 12);
+    /// What it was called with was not recorded: it is like no other call.
+    pub(crate) const ARGS_UNKNOWN: Flags = Flags(1 << 12);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 != 0
@@ -253,7 +254,7 @@ impl Flags {
             (Flags::POLL, "poll"),
             (Flags::MORE_RESULTS, "more_results"),
             (Flags::ARGS_KEPT_RAW, "args_kept_raw"),
-            (Flags::ABANDONED, "abandoned_branch"),
+            (Flags::ARGS_UNKNOWN, "args_not_recorded"),
         ];
         NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
     }

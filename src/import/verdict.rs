@@ -42,6 +42,8 @@ pub struct Unjudged {
     pub not_executed: u64,
     /// The call failed: trying again proves nothing.
     pub failed: u64,
+    /// What the call was called with was not recorded.
+    pub args_unknown: u64,
     /// More than one answer was recorded.
     pub more_results: u64,
     /// An identical call came before, but one of the two answers is not known.
@@ -56,6 +58,7 @@ impl Imported {
         let mut unjudged = Unjudged::default();
         for place in &order {
             let slot = &desk.slots[*place as usize];
+            unjudged.args_unknown += u64::from(slot.flags.has(Flags::ARGS_UNKNOWN));
             let count = match slot.mark {
                 Some(Mark::NoResult(_)) => &mut unjudged.no_result,
                 Some(Mark::Truncated) => &mut unjudged.truncated,
@@ -153,6 +156,8 @@ impl Imported {
                 failed: slot.flags.has(Flags::FAILED),
                 mutator: mutates(slot),
                 poll: slot.flags.has(Flags::POLL),
+                own_state: slot.effect == Effect::Session,
+                known: !slot.flags.has(Flags::ARGS_UNKNOWN),
                 turn: slot.turn,
                 turn_end,
                 turn_mutates,

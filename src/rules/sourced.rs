@@ -24,6 +24,10 @@ pub(crate) struct SourcedStep {
     pub(crate) mutator: bool,
     /// Whether the call asks how far something is.
     pub(crate) poll: bool,
+    /// Whether it changes the agent's own plan or notes, which nobody else sees.
+    pub(crate) own_state: bool,
+    /// Whether what it was called with is known; else it is like no other call.
+    pub(crate) known: bool,
     /// Stands for the turn of the model the call was made in; 0: alone.
     pub(crate) turn: u64,
     /// The index of the last call of the turn.
@@ -70,9 +74,10 @@ impl SourcedHistory {
         if step.turn_mutates || step.mutator {
             self.mutated_until = self.mutated_until.max(Some(if step.turn == 0 { index } else { step.turn_end }));
         }
-        if !step.ran {
+        if !step.ran || !step.known {
             return judgement;
         }
+        let changes = step.mutator || step.own_state;
         let adjacent = self.previous == Some(step.call);
         if !adjacent {
             self.run_start = index;
@@ -88,7 +93,7 @@ impl SourcedHistory {
             (Some((place, before)), Some(now)) => {
                 judgement.compared = true;
                 if before != now && !step.poll {
-                    let mutated = step.mutator || self.mutated_until >= Some(place.index);
+                    let mutated = changes || self.mutated_until >= Some(place.index);
                     let level = match mutated {
                         true => Level::Note,
                         false if self.run_start > place.index => Level::Warning,
@@ -103,11 +108,11 @@ impl SourcedHistory {
         let last = entry.last;
         let same = last.response.zip(step.response).map(|(before, now)| before == now);
         let at_once = step.turn != 0 && last.turn == step.turn;
-        let unchanged = if step.mutator { adjacent } else { self.mutated_until < Some(last.place.index) };
+        let unchanged = if changes { adjacent } else { self.mutated_until < Some(last.place.index) };
         let fails = step.failed || last.failed;
         let redundant = !fails && if at_once { same != Some(false) } else { unchanged && same == Some(true) };
         if redundant {
-            let unsure = step.mutator || step.poll || same.is_none();
+            let unsure = changes || step.poll || same.is_none();
             let level = if unsure { Level::Note } else { Level::Warning };
             judgement.hits.push(Hit { rule: &REDUNDANT_CALL, level, related: Some(last.place) });
         }
@@ -137,6 +142,8 @@ mod tests {
             failed: false,
             mutator: false,
             poll: false,
+            own_state: false,
+            known: true,
             turn: 0,
             turn_end: index,
             turn_mutates: false,
@@ -208,6 +215,22 @@ mod tests {
         let poll = |index, answer| SourcedStep { poll: true, ..step(&key, index, "output", Some(answer)) };
         assert_eq!(found(&[poll(0, "1 %"), poll(1, "2 %"), poll(2, "3 %")]), []);
         assert_eq!(found(&[poll(0, "1 %"), poll(1, "1 %")]), [(1, "redundant-call", Level::Note)]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_like_nothing_else() {
+        let key = Key::random();
+        let read = |index| SourcedStep { known: false, ..step(&key, index, "read", Some("x")) };
+        assert_eq!(found(&[read(0), read(1)]), []);
+    }
+
+    #[test]
+    fn a_plan_changes_its_own_answers_and_no_others() {
+        let key = Key::random();
+        let plan = |index, answer| SourcedStep { own_state: true, ..step(&key, index, "plan", Some(answer)) };
+        assert_eq!(found(&[plan(0, "sure?"), plan(1, "done")]), [(1, "non-determinism", Level::Note)]);
+        let read = |index| step(&key, index, "read a", Some("x"));
+        assert_eq!(found(&[read(0), plan(1, "done"), read(2)]), [(2, "redundant-call", Level::Warning)]);
     }
 
     #[test]
