@@ -23,7 +23,7 @@ pub struct Config {
     pub mutators: Vec<String>,
     /// The lowest level that fails a run.
     pub fail_on: Option<Level>,
-    /// The lowest level that is reported.
+    /// The lowest level that is shown; what is not shown counts all the same.
     pub min_level: Option<Level>,
     /// Reports to write, each `FORMAT` or `FORMAT=PATH`.
     pub reports: Vec<String>,

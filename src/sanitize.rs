@@ -87,10 +87,13 @@ pub fn command_data(text: &str) -> String {
     visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a workflow command, as in `::error file=…`. Takes the text as it is: a file name must stay one.
+/// A property of a workflow command, as in `::error file=…`. What the runner can undo is escaped its way, so that a file
+/// name stays one; other hidden characters are made visible.
 #[must_use]
 pub fn command_property(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A").replace(':', "%3A").replace(',', "%2C")
+    let escaped =
+        text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A").replace(':', "%3A").replace(',', "%2C");
+    visible(&escaped).into_owned()
 }
 
 /// Text inside Markdown (and inside a table cell): everything but letters, digits and a few harmless marks becomes a
@@ -157,7 +160,7 @@ mod tests {
     fn no_runner_command_survives() {
         assert_eq!(visible("x##[error]y"), "x##\\[error]y");
         assert_eq!(command_data("a\r::error::b%"), "a\\r::error::b%25");
-        assert_eq!(command_property("a:b,c\n"), "a%3Ab%2Cc%0A");
+        assert_eq!(command_property("a:b,c\n\x1b##[x]"), "a%3Ab%2Cc%0A\\u001b##\\[x]");
     }
 
     #[test]

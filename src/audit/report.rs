@@ -212,7 +212,7 @@ impl Report {
         let twins = twins(command, &outcomes);
         let mut suppressions = Suppressions::new(&settings.suppressions, settings.today);
         let mut files = Vec::new();
-        let (mut suppressed, mut below_min_level) = (0, 0);
+        let (mut suppressed, mut below_min_level, mut fails) = (0, 0, false);
         let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
         // files that are left out must not shift the places that twins name
         let place = |twin: usize| outcomes[..twin].iter().filter(|outcome| !outcome.passed_over).count();
@@ -237,6 +237,8 @@ impl Report {
                 if finding.rule.id == NON_DETERMINISM.id {
                     divergence = divergence.or(finding.index);
                 }
+                // what is not shown counts all the same
+                fails |= finding.level >= settings.fail_on;
                 below_min_level += u64::from(finding.level < settings.min_level);
                 finding.level >= settings.min_level
             });
@@ -258,7 +260,7 @@ impl Report {
             Verdict::Failed
         } else if coverage.calls == 0 && !settings.allow_empty {
             Verdict::Empty
-        } else if files.iter().flat_map(|file| &file.findings).any(|finding| finding.level >= settings.fail_on) {
+        } else if fails {
             Verdict::Findings
         } else {
             Verdict::Clean

@@ -2,13 +2,13 @@
 //!
 //! What a proxy heard from a model is no tool call that was seen: only spans of tools count.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::Out;
 use super::effect::Profile;
 use super::event::{Answer, Args, Body, Call, Mark, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
-use super::Importer;
 
 /// Captures of the recorder.
 pub(super) static CAPTURE: Importer = Importer {
@@ -40,10 +40,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
         return;
     }
-    let [kind, phase, span, name, data, status, truncated, time] = out.fields(
-        record,
-        &["kind", "phase", "span_id", "name", "data", "status", "truncated", "timestamp"],
-    );
+    let [kind, phase, span, name, data, status, truncated, time] =
+        out.fields(record, &["kind", "phase", "span_id", "name", "data", "status", "truncated", "timestamp"]);
     if !kind.is_some_and(|kind| kind.is("tool")) {
         return;
     }

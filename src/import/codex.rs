@@ -26,8 +26,18 @@ pub(super) static CODEX: Importer = Importer {
 /// The tools of Codex.
 pub(super) static PROFILE: Profile = Profile {
     read_only: &[
-        "read_file", "list_dir", "grep_files", "view_image", "web_search", "web_search_call", "tool_search",
-        "tool_search_call", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource", "wait_agent",
+        "read_file",
+        "list_dir",
+        "grep_files",
+        "view_image",
+        "web_search",
+        "web_search_call",
+        "tool_search",
+        "tool_search_call",
+        "list_mcp_resources",
+        "list_mcp_resource_templates",
+        "read_mcp_resource",
+        "wait_agent",
         "wait",
     ],
     mutating: &["apply_patch", "artifacts", "file_change"],
@@ -45,12 +55,23 @@ pub(super) static PROFILE: Profile = Profile {
 };
 
 const ENVELOPES: [&str; 8] = [
-    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
-    "inter_agent_communication", "inter_agent_communication_metadata",
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication",
+    "inter_agent_communication_metadata",
 ];
 const BARE: [&str; 7] = [
-    "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "local_shell_call",
-    "message", "reasoning",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "message",
+    "reasoning",
 ];
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
@@ -100,8 +121,17 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 /// Items that are no calls.
 fn silent(item: Value<'_>, out: &mut Out<'_>) {
     const SILENT: [&str; 11] = [
-        "message", "reasoning", "ghost_snapshot", "agent_message", "compaction", "additional_tools", "token_count",
-        "other", "context_compaction", "compaction_summary", "compaction_trigger",
+        "message",
+        "reasoning",
+        "ghost_snapshot",
+        "agent_message",
+        "compaction",
+        "additional_tools",
+        "token_count",
+        "other",
+        "context_compaction",
+        "compaction_summary",
+        "compaction_trigger",
     ];
     let kind = item.str_at("type").unwrap_or_default();
     if !SILENT.contains(&&*kind) {
@@ -161,7 +191,8 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
     match &*kind {
         "exec_command_end" => {
             let exit = field("exit_code").and_then(Value::as_i64);
-            let body = value::made(&["aggregated_output", "exit_code", "stderr", "stdout"].map(|name| (name, field(name))));
+            let body =
+                value::made(&["aggregated_output", "exit_code", "stderr", "stdout"].map(|name| (name, field(name))));
             repeat("exec_command", free("command"), Some(Body::Made(body)), exit.is_some_and(|code| code != 0), out);
         }
         "patch_apply_end" => {
@@ -171,7 +202,11 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
         "mcp_tool_call_end" => {
             let invocation = field("invocation");
             let inner = |name: &str| invocation.and_then(|invocation| invocation.get(name));
-            let tool = format!("mcp__{}__{}", text(inner("server")).unwrap_or_default(), text(inner("tool")).unwrap_or_default());
+            let tool = format!(
+                "mcp__{}__{}",
+                text(inner("server")).unwrap_or_default(),
+                text(inner("tool")).unwrap_or_default()
+            );
             if let Some(hint) = field("read_only_hint").and_then(Value::as_bool) {
                 let literal = serde_json::Value::from(&*tool).to_string().into_bytes();
                 out.event(Event::Hint(literal.into(), if hint { Effect::ReadOnly } else { Effect::Mutates }));
@@ -183,11 +218,16 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
                 Some(error) => Some(Body::Made(value::made(&[("error", Some(error))]))),
                 None => result.map(|result| Body::Value(Some(part("Ok").unwrap_or(result)))),
             };
-            let args = inner("arguments").filter(|args| !args.is_null()).map_or(Args::Nothing, |args| Args::Value(Some(args)));
+            let args =
+                inner("arguments").filter(|args| !args.is_null()).map_or(Args::Nothing, |args| Args::Value(Some(args)));
             repeat(&tool, args, body, error.is_some(), out);
         }
-        "web_search_end" => repeat("web_search", free("query"), field("results").map(|r| Body::Value(Some(r))), false, out),
-        "image_generation_end" => repeat("image_generation", Args::Nothing, field("result").map(|r| Body::Value(Some(r))), false, out),
+        "web_search_end" => {
+            repeat("web_search", free("query"), field("results").map(|r| Body::Value(Some(r))), false, out)
+        }
+        "image_generation_end" => {
+            repeat("image_generation", Args::Nothing, field("result").map(|r| Body::Value(Some(r))), false, out)
+        }
         "view_image_tool_call" => repeat("view_image", free("path"), None, false, out),
         "dynamic_tool_call_request" => {
             let tool = text(field("tool")).unwrap_or_default().into_owned();
@@ -202,7 +242,9 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
                 out.answer(answer);
             }
         }
-        "thread_rolled_back" => out.note(Code::RolledBack, "", payload, "the calls of the turns that were taken back ran"),
+        "thread_rolled_back" => {
+            out.note(Code::RolledBack, "", payload, "the calls of the turns that were taken back ran")
+        }
         "context_compacted" => out.note(Code::Compacted, "", payload, ""),
         other if other.starts_with("collab_") && other.ends_with("_end") => {
             let tool = other.strip_suffix("_end").unwrap_or(other).to_owned();

@@ -104,7 +104,11 @@ pub(crate) enum Event {
     /// What is known of a call in the same value that has no answer.
     Marked(Noted, Mark),
     /// Calls and answers that the format itself calls copies.
-    Copies { calls: u64, results: u64, at: Location },
+    Copies {
+        calls: u64,
+        results: u64,
+        at: Location,
+    },
     /// Something to say.
     Note(Code, Box<str>, Location, Box<str>),
 }

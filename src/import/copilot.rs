@@ -1,13 +1,13 @@
 //! GitHub Copilot CLI: events of a session, one a line. A message says what the model asked for; what was started and
 //! how it ended are events of their own.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::{Event, Out};
 use super::effect::{By, Profile};
 use super::event::{Answer, Args, Body, Call, Flags, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
-use super::Importer;
 use std::borrow::Cow;
 
 /// Copilot CLI.
@@ -27,7 +27,14 @@ pub(super) static COPILOT: Importer = Importer {
 static PROFILE: Profile = Profile {
     read_only: &["view", "glob", "grep", "rg", "read_bash", "list_bash", "web_fetch"],
     mutating: &[
-        "create", "edit", "str_replace_editor", "apply_patch", "write_bash", "stop_bash", "store_memory", "powershell",
+        "create",
+        "edit",
+        "str_replace_editor",
+        "apply_patch",
+        "write_bash",
+        "stop_bash",
+        "store_memory",
+        "powershell",
     ],
     by_args: &[("bash", By::Shell(&["command"])), ("shell", By::Shell(&["command"]))],
     session: &["report_intent", "update_todo"],
@@ -65,7 +72,12 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
         "tool.execution_start" => {
             let [id, name, args] = out.fields(data, &["toolCallId", "toolName", "arguments"]);
-            let call = Call { id: text(id), thread, time, ..Call::new(record, text(name).unwrap_or_default(), Args::Text(args)) };
+            let call = Call {
+                id: text(id),
+                thread,
+                time,
+                ..Call::new(record, text(name).unwrap_or_default(), Args::Text(args))
+            };
             out.call(call);
         }
         "tool.execution_complete" => {

@@ -1,13 +1,13 @@
 //! Gemini CLI: chat files (one document), its newer files of records that are written again as they grow, and its
 //! stream-json output. Qwen Code writes the same.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::Out;
 use super::effect::{By, Profile};
 use super::event::{Answer, Args, Body, Call, Mark, Reason, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
-use super::Importer;
 use std::borrow::Cow;
 
 /// Gemini CLI.
@@ -27,14 +27,32 @@ pub(super) static GEMINI: Importer = Importer {
 /// The tools of Gemini CLI.
 pub(super) static PROFILE: Profile = Profile {
     read_only: &[
-        "read_file", "read_many_files", "list_directory", "glob", "grep_search", "search_file_content",
-        "google_web_search", "web_fetch", "get_internal_docs", "list_mcp_resources", "read_mcp_resource", "ask_user",
+        "read_file",
+        "read_many_files",
+        "list_directory",
+        "glob",
+        "grep_search",
+        "search_file_content",
+        "google_web_search",
+        "web_fetch",
+        "get_internal_docs",
+        "list_mcp_resources",
+        "read_mcp_resource",
+        "ask_user",
     ],
     mutating: &["write_file", "replace", "save_memory"],
     by_args: &[("run_shell_command", By::Shell(&["command"]))],
     session: &[
-        "write_todos", "tracker_create_task", "tracker_update_task", "tracker_get_task", "tracker_list_tasks",
-        "tracker_add_dependency", "tracker_visualize", "enter_plan_mode", "exit_plan_mode", "update_topic",
+        "write_todos",
+        "tracker_create_task",
+        "tracker_update_task",
+        "tracker_get_task",
+        "tracker_list_tasks",
+        "tracker_add_dependency",
+        "tracker_visualize",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "update_topic",
         "complete_task",
     ],
     containers: &["invoke_agent", "activate_skill"],
@@ -43,7 +61,15 @@ pub(super) static PROFILE: Profile = Profile {
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     let [session, project, messages, set, rewind, kind, id, time, tool] = value.fields(&[
-        "sessionId", "projectHash", "messages", "$set", "$rewindTo", "type", "id", "timestamp", "tool_name",
+        "sessionId",
+        "projectHash",
+        "messages",
+        "$set",
+        "$rewindTo",
+        "type",
+        "id",
+        "timestamp",
+        "tool_name",
     ]);
     if session.is_some() && project.is_some() {
         return Some(if messages.is_some() { "with 'sessionId', 'projectHash' and 'messages'" } else { RECORDS });
@@ -52,7 +78,9 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
         return None;
     }
     let kind = text(kind).unwrap_or_default();
-    let message = id.is_some() && time.is_some() && matches!(&*kind, "user" | "gemini" | "info" | "warning")
+    let message = id.is_some()
+        && time.is_some()
+        && matches!(&*kind, "user" | "gemini" | "info" | "warning")
         && value.fields(&["content", "parentUuid", "message", "sessionId"])[1..].iter().all(Option::is_none);
     if set.is_some() || rewind.is_some() || message {
         return Some(RECORDS);
@@ -68,8 +96,7 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 const RECORDS: &str = "with records as Gemini CLI writes them";
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    let [messages, set, rewind, kind, session] =
-        record.fields(&["messages", "$set", "$rewindTo", "type", "sessionId"]);
+    let [messages, set, rewind, kind, session] = record.fields(&["messages", "$set", "$rewindTo", "type", "sessionId"]);
     if let Some(session) = text(session) {
         out.session(&session, record);
     }
@@ -85,7 +112,12 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             let [id, tool, args, time] = out.fields(record, &["tool_id", "tool_name", "parameters", "timestamp"]);
             let time = claude_code::time_of(time);
             let turn = Some(Cow::Borrowed(""));
-            out.call(Call { id: text(id), time, turn, ..Call::new(record, text(tool).unwrap_or_default(), Args::Value(args)) });
+            out.call(Call {
+                id: text(id),
+                time,
+                turn,
+                ..Call::new(record, text(tool).unwrap_or_default(), Args::Value(args))
+            });
         }
         "tool_result" => {
             let [id, status, output, error] = out.fields(record, &["tool_id", "status", "output", "error"]);

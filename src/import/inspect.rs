@@ -84,7 +84,15 @@ impl Reader<'_> {
         let [id, name, arguments, result, truncated, error, failed, pending, time, message] = out.fields(
             event,
             &[
-                "id", "function", "arguments", "result", "truncated", "error", "failed", "pending", "timestamp",
+                "id",
+                "function",
+                "arguments",
+                "result",
+                "truncated",
+                "error",
+                "failed",
+                "pending",
+                "timestamp",
                 "message_id",
             ],
         );

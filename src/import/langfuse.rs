@@ -1,13 +1,13 @@
 //! Langfuse exports: a trace with its observations, or observations alone. Input, output and metadata are values in
 //! some exports and JSON texts in others.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::{Event, Out};
 use super::effect::Profile;
 use super::ledger::Code;
 use super::spans::{self, Attributes, SpanCall};
 use super::value::{self, Value, text};
-use super::Importer;
 
 /// Langfuse exports.
 pub(super) static LANGFUSE: Importer = Importer {

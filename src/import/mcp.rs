@@ -1,13 +1,13 @@
 //! Logs of the Model Context Protocol: JSON-RPC messages, bare, in a record of a gateway, or behind what a host writes
 //! before them.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::{Event, Out};
 use super::effect::Profile;
 use super::event::{Answer, Args, Body, Call, Effect, Mark, Reason, Receipt, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
-use super::Importer;
 use std::borrow::Cow;
 
 /// MCP logs.
@@ -27,7 +27,11 @@ pub(super) static MCP: Importer = Importer {
 
 /// What hosts write before a message.
 const PREFIXES: [&str; 6] = [
-    "[Client Says] ", "[Server Says] ", "[editor -> server] ", "[server -> editor] ", "Message from client: ",
+    "[Client Says] ",
+    "[Server Says] ",
+    "[editor -> server] ",
+    "[server -> editor] ",
+    "Message from client: ",
     "Message from server: ",
 ];
 
@@ -98,7 +102,11 @@ fn one(message: Value<'_>, session: &str, time: Option<i64>, out: &mut Out<'_>) 
                 None => Args::Nothing,
                 Some(arguments) => Args::Value(Some(arguments)),
             };
-            out.call(Call { id: Some(key(session, id).into()), time, ..Call::new(message, text(name).unwrap_or_default(), args) });
+            out.call(Call {
+                id: Some(key(session, id).into()),
+                time,
+                ..Call::new(message, text(name).unwrap_or_default(), args)
+            });
         }
         // a connection begins: its ids begin anew
         (Some("initialize"), _) => {

@@ -28,7 +28,8 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if value.str_at("trajectory_format").is_some_and(|format| format.starts_with("mini-swe-agent")) {
         return Some("whose 'trajectory_format' begins with mini-swe-agent");
     }
-    (document && value.is_array() && has_fences(value)).then_some("that is a list of messages with fenced commands and return codes")
+    (document && value.is_array() && has_fences(value))
+        .then_some("that is a list of messages with fenced commands and return codes")
 }
 
 /// Whether a message list is of this agent: no structured calls, and answers that begin with a return code.

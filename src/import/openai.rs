@@ -67,9 +67,7 @@ fn is_messages(list: Value<'_>) -> bool {
 
 /// Whether a list has calls as chat messages have them.
 pub(super) fn has_chat_calls(list: Value<'_>) -> bool {
-    list.items().any(|item| {
-        item.fields(&["tool_calls", "tool_call_id", "function_call"]).iter().any(Option::is_some)
-    })
+    list.items().any(|item| item.fields(&["tool_calls", "tool_call_id", "function_call"]).iter().any(Option::is_some))
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
@@ -83,10 +81,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 
 /// One message: of a tool, or of the model with its calls.
 pub(super) fn one(message: Value<'_>, number: usize, out: &mut Out<'_>) {
-    let [role, calls, legacy, id, ids, content, name] = out.fields(
-        message,
-        &["role", "tool_calls", "function_call", "tool_call_id", "tool_call_ids", "content", "name"],
-    );
+    let [role, calls, legacy, id, ids, content, name] = out
+        .fields(message, &["role", "tool_calls", "function_call", "tool_call_id", "tool_call_ids", "content", "name"]);
     match &*text(role).unwrap_or_default() {
         "assistant" => {
             out.event(Event::Window);

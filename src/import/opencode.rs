@@ -1,11 +1,11 @@
 //! opencode: the export of a session, the output of `opencode run --format json`, and single parts of its old storage.
 
+use super::Importer;
 use super::cook::Out;
 use super::effect::{By, Profile};
 use super::event::{Answer, Args, Body, Call, Flags, Mark, Reason, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
-use super::Importer;
 use std::borrow::Cow;
 
 /// opencode.
@@ -74,7 +74,8 @@ fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     }
     let turn = text(own_message).or(message.map(Cow::Borrowed));
     let time_ns = start.and_then(|start| start.checked_mul(1_000_000));
-    let noted = out.call(Call { id: text(id), time: time_ns, turn, flags, ..Call::new(part, tool, Args::Value(input)) });
+    let noted =
+        out.call(Call { id: text(id), time: time_ns, turn, flags, ..Call::new(part, tool, Args::Value(input)) });
     if time.is_some_and(|time| time.get("compacted").is_some()) {
         out.note(Code::Compacted, "result", part, "the result was later hidden from the model");
     }

@@ -1,11 +1,11 @@
 //! OpenHands: the events of a conversation, as a list of actions and observations or, newer, one a line.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::Out;
 use super::effect::{By, Profile};
 use super::event::{Answer, Args, Body, Call, Mark, Reason, To};
 use super::value::{self, Value, text};
-use super::Importer;
 
 /// OpenHands.
 pub(super) static OPENHANDS: Importer = Importer {
@@ -52,7 +52,8 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if kind.and_then(Value::as_str).is_some_and(|kind| kind.ends_with("Event") || kind.ends_with("Observation")) {
         return Some("with 'kind' and 'source', as the OpenHands SDK writes events");
     }
-    let old = action.is_some_and(|action| action.is_string()) && args.is_some() || observation.is_some() && content.is_some();
+    let old =
+        action.is_some_and(|action| action.is_string()) && args.is_some() || observation.is_some() && content.is_some();
     old.then_some("with 'action' or 'observation' and 'source', as OpenHands writes events")
 }
 
@@ -81,7 +82,8 @@ fn new_event(event: Value<'_>, kind: &str, out: &mut Out<'_>) {
             let mut answer = Answer::new(event, To::Id(id.unwrap_or_default()), body);
             let part = |name: &str| observation.and_then(|observation| observation.get(name));
             let exit = part("exit_code").and_then(Value::as_i64);
-            answer.failed = part("is_error").and_then(Value::as_bool) == Some(true) || exit.is_some_and(|code| code != 0);
+            answer.failed =
+                part("is_error").and_then(Value::as_bool) == Some(true) || exit.is_some_and(|code| code != 0);
             out.answer(answer);
         }
         "AgentErrorEvent" => {

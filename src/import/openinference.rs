@@ -1,11 +1,11 @@
 //! Spans of OpenInference as Phoenix exports them: a list, or one a line, with nested attributes.
 
+use super::Importer;
 use super::claude_code;
 use super::cook::{Event, Out};
 use super::effect::Profile;
 use super::spans::{self, Attributes, SpanCall};
 use super::value::{Value, text};
-use super::Importer;
 
 /// Phoenix exports.
 pub(super) static OPENINFERENCE: Importer = Importer {
@@ -29,9 +29,8 @@ fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
 }
 
 fn extract(span: Value<'_>, out: &mut Out<'_>) {
-    let [context, kind, name, attributes, start, status, words] = span.fields(&[
-        "context", "span_kind", "name", "attributes", "start_time", "status_code", "status_message",
-    ]);
+    let [context, kind, name, attributes, start, status, words] =
+        span.fields(&["context", "span_kind", "name", "attributes", "start_time", "status_code", "status_message"]);
     let attributes = attributes.map(Attributes::of_object).unwrap_or_default();
     out.event(Event::ByTime);
     if !kind.is_some_and(|kind| kind.is("TOOL")) && !attributes.is_tool() {

@@ -3,12 +3,12 @@
 //! One call is often several spans, of the agent, its client and the server: the outermost one that has arguments
 //! counts, and a span that was exported twice is one.
 
+use super::Importer;
 use super::cook::{Event, Out};
 use super::effect::Profile;
 use super::ledger::Code;
 use super::spans::{self, Attributes, SpanCall};
 use super::value::{Value, text};
-use super::Importer;
 use std::collections::HashMap;
 
 /// OTLP/JSON.
@@ -65,7 +65,12 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
         let span = &all[at];
         if !span.attributes.is_tool() {
             if span.name.to_ascii_lowercase().contains("tool") {
-                out.note(Code::UnknownRecord, "span that looks like a tool call", span.value, "it follows no known convention");
+                out.note(
+                    Code::UnknownRecord,
+                    "span that looks like a tool call",
+                    span.value,
+                    "it follows no known convention",
+                );
             }
             continue;
         }
@@ -107,7 +112,13 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
 
 fn read<'a>(span: Value<'a>, out: &mut Out<'_>) -> Span<'a> {
     let [name, trace, own, parent, start, attributes, status, dropped] = span.fields(&[
-        "name", "traceId", "spanId", "parentSpanId", "startTimeUnixNano", "attributes", "status",
+        "name",
+        "traceId",
+        "spanId",
+        "parentSpanId",
+        "startTimeUnixNano",
+        "attributes",
+        "status",
         "droppedAttributesCount",
     ]);
     let string = |value: Option<Value<'_>>| text(value).unwrap_or_default().into_owned();

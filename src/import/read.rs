@@ -248,7 +248,7 @@ impl Recording {
         let work = |block: &Block| block_events(block, importer, recipe, file);
         let mut before = 0;
         let sink = |block: &Block, (lines, events): (u64, Vec<Event>)| {
-            if block.bytes.len() > MAX_TEXT {
+            if block.bytes().len() > MAX_TEXT {
                 let what = format!("the line is longer than {} MiB", MAX_TEXT >> 20);
                 return Err(ImportError::At { line: before + lines, what });
             }
@@ -311,7 +311,7 @@ fn in_words(wrong: Wrong) -> &'static str {
 fn block_events(block: &Block, importer: &'static Importer, recipe: &Recipe, file: u16) -> (u64, Vec<Event>) {
     let mut out = Out::new(recipe, importer.profile, file);
     let mut lines = 0;
-    let mut rest = &block.bytes[..];
+    let mut rest = block.bytes();
     while !rest.is_empty() {
         lines += 1;
         let end = memchr::memchr(b'\n', rest);

@@ -24,15 +24,21 @@ pub(super) static RESPONSES: Importer = Importer {
 };
 
 /// Tools of the API itself; all others are the user's own.
-static PROFILE: Profile = Profile {
-    read_only: &["web_search", "file_search", "tool_search"],
-    ..Profile::NONE
-};
+static PROFILE: Profile = Profile { read_only: &["web_search", "file_search", "tool_search"], ..Profile::NONE };
 
 const ITEMS: [&str; 12] = [
-    "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning",
-    "web_search_call", "file_search_call", "code_interpreter_call", "computer_call", "mcp_call",
-    "image_generation_call", "local_shell_call",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "computer_call",
+    "mcp_call",
+    "image_generation_call",
+    "local_shell_call",
 ];
 
 fn is_item(value: Value<'_>) -> bool {
@@ -55,7 +61,8 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
         return Some("with the 'output' of a response");
     }
     let inner = response.is_some_and(|response| response.get("output").is_some_and(Value::is_array));
-    (inner && (params.is_some() || recognise(response?, document).is_some())).then_some("with a 'response' that has an 'output'")
+    (inner && (params.is_some() || recognise(response?, document).is_some()))
+        .then_some("with a 'response' that has an 'output'")
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
@@ -96,7 +103,13 @@ pub(super) fn item(
     let id = text(call_id).filter(|id| !id.is_empty());
     let call = |tool: Cow<'_, str>, args, id: Option<Cow<'_, str>>, flags: Flags, out: &mut Out<'_>| {
         let id = id.map(|id| Cow::Owned(id.into_owned()));
-        let call = Call { id, time, turn: Some(Cow::Borrowed("")), flags, ..Call::new(item, Cow::Owned(tool.into_owned()), args) };
+        let call = Call {
+            id,
+            time,
+            turn: Some(Cow::Borrowed("")),
+            flags,
+            ..Call::new(item, Cow::Owned(tool.into_owned()), args)
+        };
         out.call(call)
     };
     let own = || text(own_id);
@@ -128,7 +141,8 @@ pub(super) fn item(
         }
         "web_search_call" | "file_search_call" | "code_interpreter_call" | "image_generation_call" => {
             let tool = kind.strip_suffix("_call").unwrap_or(&kind);
-            let [queries, code, result, results, outputs] = item.fields(&["queries", "code", "result", "results", "outputs"]);
+            let [queries, code, result, results, outputs] =
+                item.fields(&["queries", "code", "result", "results", "outputs"]);
             let args = match (action, queries, code) {
                 (Some(action), ..) => Args::Value(Some(action)),
                 (_, Some(queries), _) => Args::Free("queries", queries),
@@ -159,7 +173,9 @@ pub(super) fn item(
                 out.answer(answer);
             }
         }
-        kind if kind.ends_with("_output") && ITEMS.iter().chain(&MORE).any(|item| kind.strip_suffix("_output") == Some(item)) => {
+        kind if kind.ends_with("_output")
+            && ITEMS.iter().chain(&MORE).any(|item| kind.strip_suffix("_output") == Some(item)) =>
+        {
             let output = item.get("output").or_else(|| item.get("tools"));
             let mut answer = Answer::new(item, To::Id(id.or_else(own).unwrap_or_default()), Body::Value(output));
             read(&mut answer, output);

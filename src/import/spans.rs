@@ -6,15 +6,25 @@ use super::value::{self, Value, text};
 use std::borrow::Cow;
 
 /// Attribute names of a tool's name, id, arguments and result, the standard's first.
-const NAMES: [&str; 5] = ["gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "mcp.tool.name"];
+const NAMES: [&str; 5] =
+    ["gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "mcp.tool.name"];
 const IDS: [&str; 4] = ["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool.id"];
 const ARGS: [&str; 7] = [
-    "gen_ai.tool.call.arguments", "tool_arguments", "gcp.vertex.agent.tool_call_args", "ai.toolCall.args",
-    "tool.parameters", "input.value", "traceloop.entity.input",
+    "gen_ai.tool.call.arguments",
+    "tool_arguments",
+    "gcp.vertex.agent.tool_call_args",
+    "ai.toolCall.args",
+    "tool.parameters",
+    "input.value",
+    "traceloop.entity.input",
 ];
 const RESULTS: [&str; 6] = [
-    "gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.tool_response", "ai.toolCall.result",
-    "output.value", "traceloop.entity.output",
+    "gen_ai.tool.call.result",
+    "tool_response",
+    "gcp.vertex.agent.tool_response",
+    "ai.toolCall.result",
+    "output.value",
+    "traceloop.entity.output",
 ];
 /// What a span's name may begin with, where the tool's name follows.
 const PREFIXES: [&str; 3] = ["execute_tool ", "tools/call ", "running tool: "];
@@ -117,7 +127,13 @@ pub(super) fn bare_name(span: &str) -> &str {
 /// A value of the OpenTelemetry protocol as JSON text.
 fn any_value(value: Value<'_>) -> String {
     let [string, int, double, bool, list, object, bytes] = value.fields(&[
-        "stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue", "bytesValue",
+        "stringValue",
+        "intValue",
+        "doubleValue",
+        "boolValue",
+        "arrayValue",
+        "kvlistValue",
+        "bytesValue",
     ]);
     let raw = |value: Value<'_>| String::from_utf8_lossy(value.text()).into_owned();
     if let Some(value) = int {
@@ -131,10 +147,11 @@ fn any_value(value: Value<'_>) -> String {
         let items: Vec<String> = list.get("values").into_iter().flat_map(Value::items).map(any_value).collect();
         return format!("[{}]", items.join(","));
     }
-    let members = object.and_then(|object| object.get("values")).into_iter().flat_map(Value::items).filter_map(|item| {
-        let [key, value] = item.fields(&["key", "value"]);
-        Some(format!("{}:{}", raw(key?), any_value(value?)))
-    });
+    let members =
+        object.and_then(|object| object.get("values")).into_iter().flat_map(Value::items).filter_map(|item| {
+            let [key, value] = item.fields(&["key", "value"]);
+            Some(format!("{}:{}", raw(key?), any_value(value?)))
+        });
     match object {
         Some(_) => format!("{{{}}}", members.collect::<Vec<_>>().join(",")),
         None => "null".to_owned(),

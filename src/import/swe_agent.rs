@@ -32,7 +32,8 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     let [history, trajectory, info, format] = value.fields(&["history", "trajectory", "info", "trajectory_format"]);
     let steps = trajectory.is_some_and(|steps| steps.items().any(|step| step.get("action").is_some()));
     let messages = history.is_some_and(|list| list.items().any(|message| message.get("role").is_some()));
-    (document && format.is_none() && (steps && info.is_some() || messages)).then_some("with the 'trajectory' and 'history' of SWE-agent")
+    (document && format.is_none() && (steps && info.is_some() || messages))
+        .then_some("with the 'trajectory' and 'history' of SWE-agent")
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
@@ -47,7 +48,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     for step in trajectory.into_iter().flat_map(Value::items) {
         let [action, observation] = out.fields(step, &["action", "observation"]);
         let Some(action) = action else { continue };
-        let call = Call { id: None, ..Call::new(step, Cow::Borrowed("swe_agent_action"), Args::Free("action", action)) };
+        let call =
+            Call { id: None, ..Call::new(step, Cow::Borrowed("swe_agent_action"), Args::Free("action", action)) };
         let noted = out.call(call);
         if let Some(observation) = observation {
             let mut answer = Answer::new(step, To::Call(noted), Body::Value(Some(observation)));

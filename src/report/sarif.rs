@@ -26,6 +26,8 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const LEFT_OUT: &str = "findings-left-out";
 /// The base that paths are relative to.
 const ROOT: &str = "%SRCROOT%";
+/// Where files are said to be that are not in the repository.
+const OUTSIDE: &str = "outside-the-repository";
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let log = log(report).map_err(io::Error::other)?;
@@ -47,6 +49,7 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
     let driver = ToolComponent::builder()
         .name("toolreplay")
         .semantic_version(VERSION)
+        .information_uri(env!("CARGO_PKG_REPOSITORY"))
         .rules(rules)
         .properties(properties([("coverage", json!(report.coverage.to_string()))]))
         .build();
@@ -143,11 +146,10 @@ fn region(line: u64, width: u32) -> Region {
 }
 
 fn physical_location(path: &str, line: u64, width: u32) -> PhysicalLocation {
-    // a file outside the repository has no path from its root
-    let artifact = match path.strip_prefix('/') {
-        Some(rest) => ArtifactLocation::builder().uri(format!("file:///{}", uri(rest))).build(),
-        None => ArtifactLocation::builder().uri(uri(path)).uri_base_id(ROOT).build(),
-    };
+    // A file outside the repository has no path from its root, and one absolute address makes GitHub refuse the whole
+    // upload: such a file gets a name that nothing in the repository has.
+    let path = path.strip_prefix('/').map_or_else(|| path.to_owned(), |rest| format!("{OUTSIDE}/{rest}"));
+    let artifact = ArtifactLocation::builder().uri(uri(&path)).uri_base_id(ROOT).build();
     PhysicalLocation::builder().artifact_location(artifact).region(region(line, width)).build()
 }
 

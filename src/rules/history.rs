@@ -44,18 +44,11 @@ impl Key {
         {
             return Print::of(blake3::keyed_hash(&self.0, bytes));
         }
-        let len: usize = values.iter().map(Canonical::len).sum();
-        let mut short = [0; 512];
-        if len <= short.len() {
-            // one call over bytes that stand together is cheaper than an incremental hash
-            let mut at = 0;
-            for value in values {
-                value.feed(|bytes| {
-                    short[at..at + bytes.len()].copy_from_slice(bytes);
-                    at += bytes.len();
-                });
-            }
-            return Print::of(blake3::keyed_hash(&self.0, &short[..len]));
+        // over bytes that stand together one call is cheaper than an incremental hash
+        match values.iter().map(Canonical::len).sum() {
+            len @ 0..=96 => return self.short_print::<96>(values, len),
+            len @ 97..=768 => return self.short_print::<768>(values, len),
+            _ => {}
         }
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         for value in values {
@@ -73,6 +66,18 @@ impl Key {
             hasher.update(part);
         }
         Print::of(hasher.finalize())
+    }
+
+    fn short_print<const ROOM: usize>(&self, values: &[Canonical<'_>], len: usize) -> Print {
+        let mut together = [0; ROOM];
+        let mut at = 0;
+        for value in values {
+            value.feed(|bytes| {
+                together[at..at + bytes.len()].copy_from_slice(bytes);
+                at += bytes.len();
+            });
+        }
+        Print::of(blake3::keyed_hash(&self.0, &together[..len]))
     }
 }
 

@@ -138,8 +138,8 @@ pub(crate) fn blocks_in_order<T: Send, E: From<std::io::Error> + Send>(
 fn parse_block(block: &Block, layout: Layout, scratch: &mut Scratch, mut visit: impl FnMut(Visit<'_>)) -> Parsed {
     let mut parsed = Parsed { lines: 0, records: 0, first: None, error: None };
     let mut start = 0;
-    while start < block.bytes.len() {
-        let rest = &block.bytes[start..];
+    while start < block.bytes().len() {
+        let rest = &block.bytes()[start..];
         let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let text = &rest[..len];
         let line = parsed.lines;
@@ -196,7 +196,7 @@ impl Block {
         line: u64,
         scratch: &'a mut Scratch,
     ) -> Option<Record<'a>> {
-        let text = self.bytes.get(range.start as usize..range.end as usize)?;
+        let text = self.bytes().get(range.start as usize..range.end as usize)?;
         let fields = parse_line(text, layout, scratch).ok()?;
         Some(Record::new(line, text, fields, scratch))
     }

@@ -216,7 +216,7 @@ impl<R: Read> Records<R> {
     /// The first line that is no record of the layout, or the first read that failed. Do not read on after an error.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         loop {
-            if self.at == self.block.bytes.len() {
+            if self.at == self.block.bytes().len() {
                 self.at = 0;
                 let more = self.blocks.next_into(&mut self.block);
                 if !more.map_err(|source| ReadError::Io { line: self.line, source })? {
@@ -224,14 +224,14 @@ impl<R: Read> Records<R> {
                 }
             }
             let start = self.at;
-            let rest = &self.block.bytes[start..];
+            let rest = &self.block.bytes()[start..];
             let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            self.at = (start + len + 1).min(self.block.bytes.len());
+            self.at = (start + len + 1).min(self.block.bytes().len());
             self.line += 1;
-            if is_blank(&self.block.bytes[start..start + len]) {
+            if is_blank(&self.block.bytes()[start..start + len]) {
                 continue;
             }
-            let (line, number) = (&self.block.bytes[start..start + len], self.line);
+            let (line, number) = (&self.block.bytes()[start..start + len], self.line);
             let parsed = check_start(line, number).and_then(|()| parse_line(line, self.layout, &mut self.scratch));
             let fields = parsed.map_err(|error| error.on_line(number))?;
             if self.layout == Layout::Transcript {

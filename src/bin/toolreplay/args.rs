@@ -110,7 +110,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "LEVEL", value_parser = level_parser())]
     pub(crate) fail_on: Option<Level>,
 
-    /// Lowest level that is reported at all [default: note]
+    /// Lowest level that is shown; what is not shown counts all the same [default: note]
     #[arg(long, value_name = "LEVEL", value_parser = level_parser())]
     pub(crate) min_level: Option<Level>,
 

@@ -28,7 +28,7 @@ impl Place {
             let (shown, from_root) = ("<stdin>".to_owned(), "stdin".to_owned());
             return Input { path: None, shown, from_root, named: true };
         }
-        let shown = path.to_string_lossy().into_owned();
+        let shown = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
         Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown, named: true }
     }
 
@@ -42,7 +42,7 @@ impl Place {
                 let segments: Vec<_> = inside.components().map(|part| part.as_os_str().to_string_lossy()).collect();
                 segments.join("/")
             }
-            Err(_) => resolved.to_string_lossy().replace('\\', "/"),
+            Err(_) => resolved.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
         }
     }
 }
