@@ -201,7 +201,9 @@ fn one(input: &Input, plan: &Plan, threads: usize, progress: &Progress) -> Outco
         Plan::Judge(ruleset, options) => opened(input, options).and_then(|opening| match opening {
             Opening::Native(source) => judged(counted(source), ruleset, threads),
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, false),
-            Opening::Unknown(source, why) => no_recording(counted(source), &why, threads),
+            Opening::Unknown(source, why, foreign) => {
+                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
+            }
         }),
         Plan::Verify(head) => open(input).and_then(|source| verified(counted(source), head.as_deref(), threads)),
         Plan::Audit(ruleset, options) => opened(input, options).and_then(|opening| match opening {
@@ -214,7 +216,9 @@ fn one(input: &Input, plan: &Plan, threads: usize, progress: &Progress) -> Outco
             }
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, true),
             Opening::Unknown(..) if passes_over(input) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
-            Opening::Unknown(source, why) => no_recording(counted(source), &why, threads),
+            Opening::Unknown(source, why, foreign) => {
+                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
+            }
         }),
     };
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
@@ -231,7 +235,7 @@ fn opened(input: &Input, options: &import::Options) -> Result<Opening, Failure> 
     match import::open(source, input.path.as_deref(), options) {
         // in a folder there is much JSON that is no recording
         Err(import::ImportError::Refused(why)) if passes_over(input) => {
-            Ok(Opening::Unknown(Box::new(io::empty()), why))
+            Ok(Opening::Unknown(Box::new(io::empty()), why, true))
         }
         opened => opened.map_err(Failure::from),
     }
@@ -252,15 +256,15 @@ impl From<import::ImportError> for Failure {
 }
 
 /// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
-fn no_recording(source: impl Read + Send, why: &str, threads: usize) -> Result<Outcome, Failure> {
+fn no_recording(source: impl Read + Send, why: Option<String>, threads: usize) -> Result<Outcome, Failure> {
     match seal::check(source, threads) {
         Ok(()) => Ok(Outcome::default()),
         Err(error) => {
             let mut failure = Failure::from(error);
-            failure.what.push_str(&format!(
-                " (and no other format that 'toolreplay formats' lists: {}; --from names one)",
-                visible(why)
-            ));
+            if let Some(why) = why {
+                let why = visible(&why).into_owned();
+                failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
+            }
             Err(failure)
         }
     }

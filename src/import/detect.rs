@@ -25,8 +25,8 @@ pub(crate) enum Guess {
     Native,
     /// A format that an importer reads, and why we think so.
     Foreign(&'static Importer, Shape, String),
-    /// No format is known that it could be.
-    Unknown(String),
+    /// No format is known that it could be: why, and whether it may be one all the same that nobody told us of.
+    Unknown(String, bool),
     /// More than one format, or one that cannot be read.
     Refused(String),
     /// The whole file must be seen.
@@ -83,10 +83,12 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
                 Some(From::Format(importer)) => {
                     Guess::Foreign(importer, Shape::Lines, "the format was named".to_owned())
                 }
-                _ => Guess::Unknown(format!(
-                    "neither JSON Lines nor one JSON document: the document breaks off or is damaged at byte {}",
-                    fault.offset + 1
-                )),
+                _ => {
+                    let at = fault.offset + 1;
+                    let what =
+                        "neither JSON Lines nor one JSON document: the document breaks off or is damaged at byte";
+                    Guess::Unknown(format!("{what} {at}"), false)
+                }
             },
         };
     }
@@ -94,7 +96,7 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
         && is_alone(first)
     {
         let guess = one_document(value, from);
-        if !matches!(guess, Guess::Unknown(_)) {
+        if !matches!(guess, Guess::Unknown(..)) {
             return guess;
         }
     }
@@ -102,6 +104,12 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
         return Guess::Foreign(importer, Shape::Lines, "the format was named".to_owned());
     }
     vote(&voters, read)
+}
+
+/// Whether a value is a record of something that has nothing in common with a transcript.
+fn is_foreign(value: Value<'_>) -> bool {
+    value.members().take(2).count() == 2
+        && value.fields(&["index", "tool", "args", "response"]).iter().all(Option::is_none)
 }
 
 /// Lines that are not blank.
@@ -153,7 +161,7 @@ fn one_document(document: Value<'_>, from: Option<From>) -> Guess {
         .collect();
     match found[..] {
         [] if is_native(document) => Guess::Native,
-        [] => Guess::Unknown("one JSON document that no known format fits".to_owned()),
+        [] => Guess::Unknown("one JSON document that no known format fits".to_owned(), is_foreign(document)),
         [(importer, reason)] => Guess::Foreign(importer, Shape::Document, format!("one document {reason}")),
         _ => {
             let names: Vec<&str> = found.iter().map(|(importer, _)| importer.id).collect();
@@ -202,8 +210,12 @@ fn vote(voters: &[Option<Value<'_>>], read: usize) -> Guess {
         names.join(", ")
     };
     match votes[..] {
-        _ if opinions == 0 && read == 0 => Guess::Unknown("no line of it is a JSON object".to_owned()),
-        _ if opinions == 0 => Guess::Unknown(format!("none of its first {read} JSON lines fits a known format")),
+        _ if opinions == 0 && read == 0 => Guess::Unknown("no line of it is a JSON object".to_owned(), false),
+        _ if opinions == 0 => {
+            let foreign = voters.iter().flatten().any(|value| is_foreign(*value));
+            let lines = if read == 1 { "its one JSON line fits no" } else { "none of its first JSON lines fits a" };
+            Guess::Unknown(format!("{lines} known format"), foreign)
+        }
         [] => Guess::Native,
         [(_, best, _), ..] if native >= best => Guess::Native,
         [(_, best, _), (_, second, _), ..] if best == second => Guess::Refused(format!(

@@ -50,8 +50,8 @@ pub enum Opening {
     Native(Source),
     /// A recording.
     Foreign(Foreign),
-    /// No format is known that it could be: its bytes, and why.
-    Unknown(Source, String),
+    /// No format is known that it could be: its bytes, why, and whether a reader of transcripts should say so.
+    Unknown(Source, String, bool),
 }
 
 impl std::fmt::Debug for Opening {
@@ -117,13 +117,17 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
     };
     // a mark at its start is a fault of a transcript, which its reader names
     let as_it_was = |text: Source| -> Source {
-        if taken.contains(&"byte order mark") { Box::new(Cursor::new(b"\xef\xbb\xbf").chain(text)) } else { text }
+        match taken.iter().find(|taken| matches!(**taken, "byte order mark" | "UTF-16")) {
+            Some(&"UTF-16") => Box::new(Cursor::new(b"\xff\xfe").chain(text)),
+            Some(_) => Box::new(Cursor::new(b"\xef\xbb\xbf").chain(text)),
+            None => text,
+        }
     };
     let (mut head, mut source) = open::peek(source, HEAD)?;
     let mut complete = head.len() < HEAD;
     let guess = loop {
         match detect::guess(&head, complete, options.from) {
-            Guess::More if complete => break Guess::Unknown("it is empty".to_owned()),
+            Guess::More if complete => break Guess::Unknown("it is empty".to_owned(), false),
             Guess::More => {
                 if head.len() > MAX_TEXT {
                     break Guess::Refused(format!("one JSON document of more than {} MiB", MAX_TEXT >> 20));
@@ -137,7 +141,7 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
     };
     Ok(match guess {
         Guess::Native | Guess::More => Opening::Native(as_it_was(source)),
-        Guess::Unknown(why) => Opening::Unknown(as_it_was(source), why),
+        Guess::Unknown(why, foreign) => Opening::Unknown(as_it_was(source), why, foreign),
         Guess::Refused(why) => return Err(ImportError::Refused(why)),
         Guess::Foreign(importer, shape, mut reason) => {
             if !taken.is_empty() {

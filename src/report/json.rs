@@ -320,7 +320,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
         level: finding.level,
         path: reported.path().to_owned(),
         line: (finding.line > 0).then_some(finding.line),
-        column: (finding.column > 0).then_some(finding.column),
+        column: finding.index.map(|_| finding.column).filter(|column| *column > 0),
         index: finding.index,
         tool: finding.tool.as_deref().map(|tool| visible(tool).into_owned()),
         message: visible(&finding.message()).into_owned(),

@@ -21,7 +21,8 @@ fn command_line_reference() {
     let mut text = String::from(
         "# The command line\n\nThis page is made from the program: `SNAPSHOTS=overwrite cargo test` writes it anew.\n",
     );
-    let commands = ["", "audit", "replay", "scope", "seal", "verify", "explain", "schema", "completions"];
+    let commands =
+        ["", "audit", "replay", "scope", "seal", "import", "formats", "verify", "explain", "schema", "completions"];
     for command in commands {
         let help = run([command, "--help"].iter().filter(|argument| !argument.is_empty()));
         assert_eq!(help.code, 0);

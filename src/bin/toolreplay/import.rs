@@ -82,7 +82,7 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
                 }
                 bail!("{shown}: this is a transcript already; there is nothing to import");
             }
-            Opening::Unknown(_, why) => bail!(
+            Opening::Unknown(_, why, _) => bail!(
                 "{shown}: in no format that 'toolreplay formats' lists: {why}; --from names the format of what is damaged"
             ),
         }
