@@ -48,7 +48,9 @@ fn check(sample: &Path) -> Result<(), Failed> {
         // whatever is written is a transcript, and sealing it straight from the recording gives the same chain
         let sealed = toolreplay(&["seal", "-"], Some(&imported.stdout));
         if !sealed.status.success() {
-            return Err(format!("what was written is no transcript:\n{}", String::from_utf8_lossy(&sealed.stderr)).into());
+            return Err(
+                format!("what was written is no transcript:\n{}", String::from_utf8_lossy(&sealed.stderr)).into()
+            );
         }
         let straight = toolreplay(&["seal", "--allow-loss", shown], None);
         if straight.stdout != sealed.stdout {

@@ -196,7 +196,7 @@ pub(super) fn time_of(value: Option<Value<'_>>) -> Option<i64> {
 
 /// A person's words: a second one behind the same record gives up a branch of the conversation.
 fn prompt(record: Value<'_>, message: Value<'_>, own: Option<String>, parent: Option<String>, out: &mut Out<'_>) {
-    let [meta, summary] = record.fields(&["isMeta", "isCompactSummary"]);
+    let [meta, summary] = out.fields(record, &["isMeta", "isCompactSummary"]);
     let aside = [meta, summary].into_iter().flatten().any(|value| value.as_bool() == Some(true));
     let (Some(own), Some(parent), false) = (own, parent, aside) else { return };
     let Some(content) = message.get("content") else { return };
@@ -237,10 +237,11 @@ pub(super) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame,
     let [id, content] = message.fields(&["id", "content"]);
     let turn = id.and_then(Value::as_str).map(Cow::into_owned).or_else(|| frame.turn.clone());
     for block in content.into_iter().flat_map(Value::items) {
-        let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+        let [kind, id, name, input, server, to, answer, error] =
+            out.fields(block, &["type", "id", "name", "input", "server_name", "tool_use_id", "content", "is_error"]);
+        let kind = kind.and_then(Value::as_str).unwrap_or_default();
         match &*kind {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let [id, name, input, server] = out.fields(block, &["id", "name", "input", "server_name"]);
                 let mut tool = name.and_then(Value::as_str).unwrap_or_default();
                 if let Some(server) = server.and_then(Value::as_str) {
                     tool = Cow::Owned(format!("mcp__{server}__{tool}"));
@@ -263,23 +264,34 @@ pub(super) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame,
                     flags,
                 });
             }
-            kind if kind == "tool_result" || kind.ends_with("_tool_result") => result(block, rich, frame, out),
+            kind if kind == "tool_result" || kind.ends_with("_tool_result") => {
+                result(block, [to, answer, error], rich, frame, out);
+            }
             _ => {}
         }
     }
 }
 
 /// An answer in a content block.
-fn result(block: Value<'_>, rich: Option<Value<'_>>, frame: &Frame, out: &mut Out<'_>) {
-    let [id, content, error] = out.fields(block, &["tool_use_id", "content", "is_error"]);
+fn result<'v>(
+    block: Value<'v>,
+    [id, content, error]: [Option<Value<'v>>; 3],
+    rich: Option<Value<'_>>,
+    frame: &Frame,
+    out: &mut Out<'_>,
+) {
     let to = To::Id(id.and_then(Value::as_str).unwrap_or_default());
-    if let (To::Id(id), Some(agent)) = (&to, rich.and_then(|rich| rich.str_at("agentId"))) {
+    // gone through once: it is often the longest part of the line
+    let [agent, is_async, background] =
+        rich.map_or([None; 3], |rich| rich.fields(&["agentId", "isAsync", "backgroundTaskId"]));
+    if let (To::Id(id), Some(agent)) = (&to, agent.and_then(Value::as_str)) {
         out.event(Event::Started { call: (&**id).into(), thread: format!("agent:{agent}").into() });
     }
     let mut answer = Answer::new(block, to, Body::Value(content));
     answer.error = error.and_then(Value::as_bool);
     if frame.words {
         read_outcome(&mut answer, content, rich, frame.denied);
+        read_receipt(&mut answer, content, rich.is_none(), is_async, background);
     }
     out.answer(answer);
 }
@@ -290,7 +302,6 @@ fn read_outcome(answer: &mut Answer<'_>, content: Option<Value<'_>>, rich: Optio
     let text = first_text(content);
     let starts = |start: &str| text.starts_with(start.as_bytes());
     let has = |part: &str| memchr::memmem::find(&text[..text.len().min(600)], part.as_bytes()).is_some();
-    let flag = |name: &str| rich.and_then(|rich| rich.get(name));
     let not = |reason| Some(Mark::NotExecuted(reason));
     if answer.error == Some(true) || denied {
         answer.failed = true;
@@ -314,20 +325,32 @@ fn read_outcome(answer: &mut Answer<'_>, content: Option<Value<'_>>, rich: Optio
     if starts("[Request interrupted by user for tool use]") {
         answer.mark = answer.mark.or(Some(Mark::NoResult(Some("interrupted"))));
     }
-    if answer.mark.is_none() && answer.error != Some(true) {
-        let is_async = flag("isAsync").and_then(Value::as_bool) == Some(true);
-        let background = flag("backgroundTaskId").is_some_and(|task| !task.is_null());
-        let bare = rich.is_none();
-        answer.mark = if is_async || bare && starts("Async agent launched successfully") {
-            Some(Mark::Receipt(Receipt::AsyncAgent))
-        } else if background || bare && starts("Command running in background with ID") {
-            Some(Mark::Receipt(Receipt::Background))
-        } else if starts("<persisted-output>") {
-            Some(Mark::Truncated)
-        } else {
-            None
-        };
+}
+
+/// Whether an answer is only a receipt, or a part. `bare`: nothing but the words tells.
+fn read_receipt(
+    answer: &mut Answer<'_>,
+    content: Option<Value<'_>>,
+    bare: bool,
+    is_async: Option<Value<'_>>,
+    background: Option<Value<'_>>,
+) {
+    if answer.mark.is_some() || answer.error == Some(true) {
+        return;
     }
+    let text = first_text(content);
+    let starts = |start: &str| text.starts_with(start.as_bytes());
+    let is_async = is_async.and_then(Value::as_bool) == Some(true);
+    answer.mark = if is_async || bare && starts("Async agent launched successfully") {
+        Some(Mark::Receipt(Receipt::AsyncAgent))
+    } else if background.is_some_and(|task| !task.is_null()) || bare && starts("Command running in background with ID")
+    {
+        Some(Mark::Receipt(Receipt::Background))
+    } else if starts("<persisted-output>") {
+        Some(Mark::Truncated)
+    } else {
+        None
+    };
 }
 
 /// The text of an answer, escapes as they are: of a list, its first text.

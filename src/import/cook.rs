@@ -5,7 +5,7 @@ use super::effect::Profile;
 use super::event::{Answer, Args, Body, Call, Effect, Flags, Location, Mark, Noted, To};
 use super::ledger::Code;
 use super::mend::{self, Mended};
-use super::value::{self, Value};
+use super::value::{self, Fault, Spot, Value};
 use crate::json::{self, Canonical, Scratch};
 use crate::rules::{Key, Print};
 
@@ -133,6 +133,9 @@ pub(crate) struct Out<'a> {
     calls: u32,
     file: u16,
     session: String,
+    /// Where the value of the line stands in memory, and its members.
+    outer: Option<(usize, usize)>,
+    members: Vec<Spot>,
 }
 
 /// Working space that outlives single values.
@@ -153,7 +156,19 @@ impl<'a> Out<'a> {
             calls: 0,
             file,
             session: String::new(),
+            outer: None,
+            members: Vec::new(),
         }
+    }
+
+    /// Reads the value that starts `text`; its members are at hand from then on.
+    pub(crate) fn first_value<'t>(&mut self, text: &'t [u8]) -> Result<(Value<'t>, &'t [u8]), Fault> {
+        let read = value::first_object(text, &mut self.members);
+        self.outer = read.ok().filter(|(value, _)| value.is_object()).map(|(value, _)| {
+            let text = value.text();
+            (text.as_ptr() as usize, text.len())
+        });
+        read
     }
 
     /// The session that what follows belongs to.
@@ -215,7 +230,13 @@ impl<'a> Out<'a> {
 
     /// Members of an object; one that stands there twice is noted.
     pub(crate) fn fields<'v, const N: usize>(&mut self, of: Value<'v>, names: &[&str; N]) -> [Option<Value<'v>>; N] {
-        let (found, twice) = of.fields_checked(names);
+        let (found, twice) = match self.outer {
+            // the members of the line's own value were noted when it was read
+            Some(outer) if outer == (of.text().as_ptr() as usize, of.text().len()) => {
+                value::pick(self.members.iter().map(|spot| spot.of(of)), names)
+            }
+            _ => of.fields_checked(names),
+        };
         if twice {
             self.note(Code::DuplicateKey, "record", of, "");
         }

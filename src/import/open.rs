@@ -86,7 +86,8 @@ impl Read for Zstd {
                 return Ok(0);
             }
             self.any = true;
-            let broken = |error| io::Error::new(io::ErrorKind::InvalidData, format!("damaged zstd data: {error}"));
+            let broken =
+                |_| io::Error::new(io::ErrorKind::InvalidData, "damaged zstd data: no frame begins where one should");
             self.decoder = Some(StreamingDecoder::new(rest).map_err(broken)?);
         }
     }

@@ -75,14 +75,15 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
             continue;
         }
         let tool = span.attributes.tool(&span.name);
-        let (mut above, mut thread, mut inner) = (parent(span), None, false);
+        // the outermost agent is the main one; agents inside it are those it started
+        let (mut above, mut agents, mut inner) = (parent(span), Vec::new(), false);
         // a chain of parents has no more links than there are spans
         for _ in 0..all.len() {
             let Some(up) = above else { break };
             let outer = &all[up];
             let same = outer.attributes.is_tool() && outer.attributes.tool(&outer.name) == tool;
             inner |= same && (outer.attributes.has_args() || !span.attributes.has_args());
-            thread = thread.or_else(|| outer.attributes.agent());
+            agents.extend(outer.attributes.agent());
             above = parent(outer);
         }
         out.event(Event::ScopeNamed(span.trace.as_str().into()));
@@ -98,7 +99,7 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
                 at: span.value,
                 id,
                 tool,
-                thread: thread.map(|agent| format!("agent:{agent}")),
+                thread: agents.first().filter(|_| agents.len() > 1).map(|agent| format!("agent:{agent}")),
                 time: span.time,
                 args: span.attributes.args(),
                 result: span.attributes.result(),

@@ -350,7 +350,7 @@ fn one_line(line: &[u8], last: bool, importer: &Importer, out: &mut Out<'_>) {
         text = stripped;
     }
     while !is_blank(text) {
-        match value::first_value(text) {
+        match out.first_value(text) {
             Ok((value, rest)) => {
                 if value.is_object() || value.is_array() {
                     (importer.extract)(value, out);

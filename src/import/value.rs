@@ -58,6 +58,53 @@ pub(crate) fn first_value(text: &[u8]) -> Result<(Value<'_>, &[u8]), Fault> {
     Ok((Value(&text[start..end]), &text[end..]))
 }
 
+/// Reads the object that starts `text`, white space before it allowed, and notes its members on the way: it need not be
+/// gone through again for them.
+pub(crate) fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Result<(Value<'t>, &'t [u8]), Fault> {
+    members.clear();
+    let start = skip_space(text, 0);
+    if text.get(start) != Some(&b'{') {
+        return first_value(text);
+    }
+    let mut at = skip_space(text, start + 1);
+    if text.get(at) == Some(&b'}') {
+        at += 1;
+        return Ok((Value(&text[start..at]), &text[at..]));
+    }
+    loop {
+        let value_at = skip_key(text, at)?;
+        let end = skip_value(text, value_at)?;
+        let spot = [at, value_at, end].map(|at| (at - start) as u32);
+        members.push(Spot { key: spot[0], value: spot[1], end: spot[2] });
+        at = skip_space(text, end);
+        match text.get(at) {
+            Some(b',') => at = skip_space(text, at + 1),
+            Some(b'}') => return Ok((Value(&text[start..=at]), &text[at + 1..])),
+            _ => return Err(wrong_at(text, at)),
+        }
+    }
+}
+
+/// Where a member stands in its object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spot {
+    key: u32,
+    value: u32,
+    end: u32,
+}
+
+impl Spot {
+    /// The member of the object that was read.
+    pub(crate) fn of(self, object: Value<'_>) -> Member<'_> {
+        let (key, value, end) = (self.key as usize, self.value as usize, self.end as usize);
+        let key_end = skip_string(object.0, key).unwrap_or(value);
+        (Key(&object.0[key..key_end]), Value(&object.0[value..end]))
+    }
+}
+
+/// A key and its value.
+pub(crate) type Member<'t> = (Key<'t>, Value<'t>);
+
 /// Reads a text that is one value and white space.
 pub(crate) fn only_value(text: &[u8]) -> Result<Value<'_>, Fault> {
     let (value, rest) = first_value(text)?;
@@ -117,14 +164,7 @@ impl<'a> Value<'a> {
 
     /// The same, and whether one of them stands there twice.
     pub(crate) fn fields_checked<const N: usize>(self, names: &[&str; N]) -> ([Option<Value<'a>>; N], bool) {
-        let (mut found, mut twice) = ([None; N], false);
-        for (key, value) in self.members() {
-            if let Some(place) = names.iter().position(|name| key.is(name)) {
-                twice |= found[place].is_some();
-                found[place] = Some(value);
-            }
-        }
-        (found, twice)
+        pick(self.members(), names)
     }
 
     /// One member.
@@ -167,6 +207,21 @@ impl<'a> Value<'a> {
     pub(crate) fn as_i64(self) -> Option<i64> {
         std::str::from_utf8(self.0).ok()?.parse().ok()
     }
+}
+
+/// Those of some members that have the given names, and whether one of them is there twice.
+pub(crate) fn pick<'a, const N: usize>(
+    members: impl Iterator<Item = Member<'a>>,
+    names: &[&str; N],
+) -> ([Option<Value<'a>>; N], bool) {
+    let (mut found, mut twice) = ([None; N], false);
+    for (key, value) in members {
+        if let Some(place) = names.iter().position(|name| key.is(name)) {
+            twice |= found[place].is_some();
+            found[place] = Some(value);
+        }
+    }
+    (found, twice)
 }
 
 /// A key of an object, as its text.
@@ -283,18 +338,9 @@ fn skip_string(text: &[u8], open: usize) -> Result<usize, Fault> {
     long_string(text, at)
 }
 
-#[inline(never)]
-fn long_string(text: &[u8], mut at: usize) -> Result<usize, Fault> {
-    loop {
-        let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) else {
-            return Err(Fault { offset: text.len(), wrong: Wrong::Truncated });
-        };
-        at += found;
-        if text[at] == b'"' {
-            return Ok(at + 1);
-        }
-        at += 2;
-    }
+fn long_string(text: &[u8], at: usize) -> Result<usize, Fault> {
+    let end = json::string_end(text, at);
+    if end < text.len() { Ok(end + 1) } else { Err(Fault { offset: text.len(), wrong: Wrong::Truncated }) }
 }
 
 /// A key and its colon.
@@ -403,6 +449,21 @@ mod tests {
         let first = value.members().next().unwrap().1;
         let items: Vec<&[u8]> = first.items().map(Value::text).collect();
         assert_eq!(items, [b"1".as_slice(), br#"{"b":"x\"]}"}"#, b"NaN"]);
+    }
+
+    #[test]
+    fn an_object_gives_its_members_on_the_way() {
+        let text = br#" {"a":1, "b" : {"c":[2]}} {"#;
+        let mut members = Vec::new();
+        let (value, rest) = first_object(text, &mut members).unwrap();
+        assert_eq!((value.text(), rest), (&text[1..25], &b" {"[..]));
+        let own: Vec<(String, &[u8])> =
+            members.iter().map(|spot| spot.of(value)).map(|(k, v)| (k.name().into_owned(), v.text())).collect();
+        assert_eq!(own, [("a".to_owned(), &b"1"[..]), ("b".to_owned(), br#"{"c":[2]}"#)]);
+        for text in ["{\"a\"", "{\"a\":1", "{\"a\":1,}", "{\"a\" 1}"] {
+            let plain = first_value(text.as_bytes()).map(|_| ()).unwrap_err();
+            assert_eq!(first_object(text.as_bytes(), &mut members).map(|_| ()).unwrap_err(), plain, "{text}");
+        }
     }
 
     #[test]
