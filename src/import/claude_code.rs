@@ -236,9 +236,9 @@ impl Frame {
 pub(super) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame, out: &mut Out<'_>) {
     let [id, content] = message.fields(&["id", "content"]);
     let turn = id.and_then(Value::as_str).map(Cow::into_owned).or_else(|| frame.turn.clone());
-    for block in content.into_iter().flat_map(Value::items) {
-        let [kind, id, name, input, server, to, answer, error] =
-            out.fields(block, &["type", "id", "name", "input", "server_name", "tool_use_id", "content", "is_error"]);
+    let Some(content) = content else { return };
+    let names = ["type", "id", "name", "input", "server_name", "tool_use_id", "content", "is_error"];
+    out.each_fields(content, &names, |block, [kind, id, name, input, server, to, answer, error], out| {
         let kind = kind.and_then(Value::as_str).unwrap_or_default();
         match &*kind {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
@@ -269,7 +269,7 @@ pub(super) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame,
             }
             _ => {}
         }
-    }
+    });
 }
 
 /// An answer in a content block.
@@ -281,9 +281,10 @@ fn result<'v>(
     out: &mut Out<'_>,
 ) {
     let to = To::Id(id.and_then(Value::as_str).unwrap_or_default());
-    // gone through once: it is often the longest part of the line
+    // often the longest part of the line; what is asked for comes with a member whose name ends so
+    let telling = rich.filter(|rich| memchr::memmem::find(rich.text(), b"Id\"").is_some());
     let [agent, is_async, background] =
-        rich.map_or([None; 3], |rich| rich.fields(&["agentId", "isAsync", "backgroundTaskId"]));
+        telling.map_or([None; 3], |rich| rich.fields(&["agentId", "isAsync", "backgroundTaskId"]));
     if let (To::Id(id), Some(agent)) = (&to, agent.and_then(Value::as_str)) {
         out.event(Event::Started { call: (&**id).into(), thread: format!("agent:{agent}").into() });
     }

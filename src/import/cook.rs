@@ -243,6 +243,23 @@ impl<'a> Out<'a> {
         found
     }
 
+    /// The items of a list with their members of the given names.
+    pub(crate) fn each_fields<'v, const N: usize>(
+        &mut self,
+        list: Value<'v>,
+        names: &[&str; N],
+        mut each: impl FnMut(Value<'v>, [Option<Value<'v>>; N], &mut Self),
+    ) {
+        let mut spots = Vec::new();
+        value::each_object(list, &mut spots, |item, spots| {
+            let (found, twice) = value::pick(spots.iter().map(|spot| spot.of(item)), names);
+            if twice {
+                self.note(Code::DuplicateKey, "record", item, "");
+            }
+            each(item, found, self);
+        });
+    }
+
     /// Something to say about a value.
     pub(crate) fn note(&mut self, code: Code, class: &str, at: Value<'_>, detail: &str) {
         let at = self.place(at);

@@ -119,7 +119,7 @@ fn lines(head: &[u8], complete: bool) -> Vec<&[u8]> {
         Some(end) => &head[..end],
         None => return Vec::new(),
     };
-    let lines = whole.split(|byte| *byte == b'\n').map(|line| trim_nul(line));
+    let lines = whole.split(|byte| *byte == b'\n').map(trim_nul);
     lines.filter(|line| !line.trim_ascii().is_empty()).take(VOTERS).collect()
 }
 

@@ -74,6 +74,9 @@ pub struct Options {
     pub allow_loss: bool,
 }
 
+/// Takes the JSON part out of a line.
+type Strip = fn(&[u8]) -> Option<&[u8]>;
+
 /// One format.
 pub struct Importer {
     /// Its name on the command line.
@@ -90,7 +93,7 @@ pub struct Importer {
     /// A document that is an array stands for its items.
     items: bool,
     /// The JSON part of a line that a log wrote something before.
-    strip: Option<fn(&[u8]) -> Option<&[u8]>>,
+    strip: Option<Strip>,
     /// The other files of a recording, by the path of the one that was named.
     companions: Option<fn(&Path) -> Vec<PathBuf>>,
     /// Why a call without an answer has none, where the format itself is the reason.

@@ -442,7 +442,8 @@ impl Desk {
                 self.ledger.warn(Code::DuplicateCopy, "result", answer.at, 1, "");
                 return;
             }
-            if !answer.last_wins && !(flags.has(Flags::SECONDARY_ANSWER) && !answer.secondary) {
+            let fuller = flags.has(Flags::SECONDARY_ANSWER) && !answer.secondary;
+            if !answer.last_wins && !fuller {
                 self.books.attached += 1;
                 self.ledger.warn(Code::SecondResult, "", answer.at, 1, "kept beside the first");
                 self.slots[place as usize].flags.set(Flags::MORE_RESULTS);
@@ -500,7 +501,11 @@ impl Desk {
             }
             if !slot.flags.has(Flags::ANSWERED) && slot.mark.is_none() {
                 let server = slot.flags.has(Flags::SERVER_SIDE).then_some("server_side");
-                slot.mark = Some(Mark::NoResult(server.or(unanswered)));
+                let mark = Some(Mark::NoResult(server.or(unanswered)));
+                // what the record will say
+                let response = format!("{{\"$import\":{}}}", Mark::marker(mark, &[]));
+                slot.response = self.key.print_parts(&[response.as_bytes()]);
+                slot.mark = mark;
             }
             let (at, ledger) = (slot.at, &mut self.ledger);
             match slot.mark {

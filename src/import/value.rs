@@ -85,6 +85,27 @@ pub(crate) fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Resul
     }
 }
 
+/// Calls `each` with every item of an array and, for those that are objects, where their members are: found in the one
+/// pass that finds the items.
+pub(crate) fn each_object<'t>(array: Value<'t>, spots: &mut Vec<Spot>, mut each: impl FnMut(Value<'t>, &[Spot])) {
+    if !array.is_array() {
+        return;
+    }
+    let mut rest = &array.0[1..];
+    loop {
+        let at = skip_space(rest, 0);
+        match rest.get(at) {
+            Some(b',') => rest = &rest[at + 1..],
+            Some(b']') | None => return,
+            Some(_) => {
+                let Ok((value, behind)) = first_object(rest, spots) else { return };
+                each(value, spots);
+                rest = behind;
+            }
+        }
+    }
+}
+
 /// Where a member stands in its object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot {
@@ -464,6 +485,17 @@ mod tests {
             let plain = first_value(text.as_bytes()).map(|_| ()).unwrap_err();
             assert_eq!(first_object(text.as_bytes(), &mut members).map(|_| ()).unwrap_err(), plain, "{text}");
         }
+    }
+
+    #[test]
+    fn items_give_their_members_as_well() {
+        let array = only_value(br#"[ {"a":1}, 7 ,{}, {"b":[{"c":2}],"a":3}]"#).unwrap();
+        let mut seen = Vec::new();
+        each_object(array, &mut Vec::new(), |item, spots| {
+            let ([a], _) = pick(spots.iter().map(|spot| spot.of(item)), &["a"]);
+            seen.push((item.text().len(), a.map(Value::text)));
+        });
+        assert_eq!(seen, [(7, Some(&b"1"[..])), (1, None), (2, None), (21, Some(&b"3"[..]))]);
     }
 
     #[test]

@@ -108,24 +108,32 @@ fn failure(imported: &Imported, inputs: &[Input], options: &Options) -> Option<S
     Some(if at.line > 0 { format!("{path}:{}: {what}", at.line) } else { format!("{path}: {what}") })
 }
 
-/// The transcript that a recording makes, in a file that goes when it is dropped; `None` for what is a transcript, and
-/// for what no format fits, which the reader of transcripts explains best.
-pub(crate) fn transcript_of(
-    input: &Input,
-    options: Options,
-    common: &Common,
-) -> anyhow::Result<Option<tempfile::NamedTempFile>> {
-    // a stream cannot be read twice, and is a transcript unless somebody says otherwise
-    if input.path.as_deref().is_none_or(|path| !path.is_file()) && options.from.is_none() {
-        return Ok(None);
-    }
+/// A transcript, whatever format it came in.
+pub(crate) enum Transcript {
+    /// In a file, which may be read more than once; the second part removes it in the end if it is a temporary one.
+    File(PathBuf, Option<tempfile::NamedTempFile>),
+    /// What can be read only once.
+    Stream(Box<dyn io::Read + Send>),
+}
+
+/// The transcript of a file. What no format fits is left to the reader of transcripts, which explains it best.
+pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) -> anyhow::Result<Transcript> {
     let source = input.open().with_context(|| format!("{}: cannot be opened", input.shown))?;
-    match open(source, input.path.as_deref(), &options).map_err(|error| anyhow!("{}: {error}", input.shown))? {
-        Opening::Foreign(_) => {}
-        Opening::Native(_) | Opening::Unknown(..) => return Ok(None),
-    }
+    let opened = open(source, input.path.as_deref(), &options).map_err(|error| anyhow!("{}: {error}", input.shown))?;
+    let foreign = match (opened, input.path.as_deref().filter(|path| is_plain(path))) {
+        (Opening::Foreign(foreign), _) => foreign,
+        (Opening::Native(_) | Opening::Unknown(..), Some(path)) => {
+            return Ok(Transcript::File(path.to_owned(), None));
+        }
+        (Opening::Native(source) | Opening::Unknown(source, ..), None) => return Ok(Transcript::Stream(source)),
+    };
+    exit::print_note(&format!("{}: read as {}: {}", input.shown, foreign.importer.id, foreign.reason));
+    let mut recording = Recording::to_write(&options);
+    recording
+        .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
+        .map_err(|error| anyhow!("{}: {error}", input.shown))?;
+    let mut imported = recording.finish().context("cannot keep what was read")?;
     let inputs = std::slice::from_ref(input);
-    let mut imported = read(inputs, &options, common)?;
     say(&imported, inputs);
     if let Some(why) = failure(&imported, inputs, &options) {
         bail!("{why}");
@@ -138,5 +146,12 @@ pub(crate) fn transcript_of(
         io::Write::flush(&mut out)
     });
     written.context("cannot write a temporary file")?;
-    Ok(Some(file))
+    Ok(Transcript::File(file.path().to_owned(), Some(file)))
+}
+
+/// Whether a path is a file that is not compressed.
+fn is_plain(path: &Path) -> bool {
+    let mut start = [0; 2];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
+    path.is_file() && read.is_ok() && start != [0x28, 0xb5] && start != [0x1f, 0x8b]
 }

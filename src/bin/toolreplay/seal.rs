@@ -2,14 +2,13 @@
 
 use crate::args::{Common, SealArgs};
 use crate::exit::{self, Outcome};
-use crate::import;
+use crate::import::{self, Transcript};
 use crate::inputs::Place;
 use crate::output;
 use anyhow::Context as _;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::Path;
-use toolreplay::audit::Input;
 use toolreplay::seal::{SealError, check, seal};
 
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
@@ -18,38 +17,40 @@ const IN_MEMORY: usize = 4 << 20;
 pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
     // what is no transcript becomes one first
-    let imported = import::transcript_of(&input, args.importing.options(), common)?;
-    let input = match &imported {
-        Some(file) => Input { path: Some(file.path().to_owned()), ..input },
-        None => input,
-    };
-    match args.output.as_deref().filter(|path| *path != Path::new("-")) {
-        Some(path) => {
-            let mut failure = None;
-            let written = output::to_file(path, |out| {
-                write(&input, common, out).map_err(|error| {
-                    failure = Some(error);
-                    io::Error::other("sealing failed")
-                })
-            });
-            failure.map_or(written, Err)?;
+    match import::transcript_of(&input, args.importing.options(), common)? {
+        Transcript::File(path, _keep) => {
+            let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
+            match output(args) {
+                Some(output) => to_file(output, source()?, common)?,
+                None => file_to_stdout(source()?, common)?,
+            }
         }
-        None => to_stdout(&input, common)?,
+        Transcript::Stream(source) => match output(args) {
+            Some(output) => to_file(output, source, common)?,
+            None => stream_to_stdout(source, common)?,
+        },
     }
     Ok(exit::CLEAN)
 }
 
-/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
-/// twice, what can be read only once waits.
-fn to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
-    match input.path.as_deref().filter(|path| path.is_file()) {
-        Some(path) => file_to_stdout(path, input, common),
-        None => stream_to_stdout(input, common),
-    }
+fn output(args: &SealArgs) -> Option<&Path> {
+    args.output.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-fn file_to_stdout(path: &Path, input: &Input, common: &Common) -> anyhow::Result<()> {
-    let mut file = File::open(path).with_context(|| format!("{}: cannot be opened", input.shown))?;
+fn to_file(output: &Path, source: impl Read + Send, common: &Common) -> anyhow::Result<()> {
+    let mut failure = None;
+    let written = output::to_file(output, |out| {
+        write(source, common, out).map_err(|error| {
+            failure = Some(error);
+            io::Error::other("sealing failed")
+        })
+    });
+    failure.map_or(written, Err)
+}
+
+/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
+/// twice, what can be read only once waits.
+fn file_to_stdout(mut file: File, common: &Common) -> anyhow::Result<()> {
     check(&mut file, common.threads())?;
     let length = file.stream_position()?;
     file.rewind()?;
@@ -71,9 +72,9 @@ fn file_to_stdout(path: &Path, input: &Input, common: &Common) -> anyhow::Result
     }
 }
 
-fn stream_to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
+fn stream_to_stdout(source: impl Read + Send, common: &Common) -> anyhow::Result<()> {
     let mut sealed = BufWriter::with_capacity(256 << 10, tempfile::SpooledTempFile::new(IN_MEMORY));
-    write(input, common, &mut sealed)?;
+    write(source, common, &mut sealed)?;
     let mut sealed =
         sealed.into_inner().map_err(io::IntoInnerError::into_error).context("cannot write a temporary file")?;
     sealed.rewind().context("cannot read a temporary file")?;
@@ -81,9 +82,7 @@ fn stream_to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
     output::to_stdout(|out| io::copy(&mut sealed, out).map(drop))
 }
 
-fn write(input: &Input, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let shown = &input.shown;
-    let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
+fn write(source: impl Read + Send, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match seal(source, common.threads(), out) {
         Ok(_) => Ok(()),
         Err(SealError::Read(error)) => Err(error.into()),
