@@ -1,12 +1,13 @@
 //! The published JSON Schemas, made from the types they describe.
 
 use crate::config::Config;
+use crate::import::JsonSideReport;
 use crate::report::JsonReport;
 use crate::scope::ScopeFile;
 use schemars::{JsonSchema, Schema, schema_for};
 
 /// The names of the schemas.
-pub const NAMES: [&str; 5] = ["config", "report", "scope", "sealed", "transcript"];
+pub const NAMES: [&str; 6] = ["config", "import", "report", "scope", "sealed", "transcript"];
 
 /// One line of a transcript.
 #[derive(JsonSchema)]
@@ -49,6 +50,7 @@ struct SealedRecord {
 pub fn text(name: &str) -> Option<String> {
     let schema: Schema = match name {
         "config" => schema_for!(Config),
+        "import" => schema_for!(JsonSideReport),
         "report" => schema_for!(JsonReport),
         "scope" => schema_for!(ScopeFile),
         "sealed" => schema_for!(SealedRecord),

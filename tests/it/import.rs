@@ -197,6 +197,10 @@ fn the_side_report_follows_its_books() {
     ]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let side: Value = serde_json::from_slice(&std::fs::read(&side).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&toolreplay::schema::text("import").unwrap()).unwrap();
+    let faults: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&side).map(|fault| fault.to_string()).collect();
+    assert!(faults.is_empty(), "{faults:?}");
     let records = side["records"].as_array().unwrap();
     assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), records.len());
     let calls = |name: &str| side["calls"][name].as_u64().unwrap();
@@ -241,6 +245,89 @@ fn several_files_of_one_session_are_united() {
     let ran = run(["import", one.to_str().unwrap(), two.to_str().unwrap()]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 2), "{}", ran.stderr);
     assert!(ran.stderr.contains("DUPLICATE_COPY call"), "{}", ran.stderr);
+}
+
+/// The seal of a recording repeats its calls: their findings are reported once.
+#[test]
+fn a_sealed_recording_is_the_twin_of_its_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = std::fs::read_to_string(root().join("samples/import/claude-code/session.jsonl")).unwrap();
+    let session = written(&folder, "session.jsonl", &sample);
+    let sealed = folder.path().join("session.sealed.jsonl");
+    assert_eq!(run(["seal", session.to_str().unwrap(), "-o", sealed.to_str().unwrap()]).code, 0);
+    let alone = audit(&session, &[]).1["findings"].as_array().unwrap().len();
+    let (_, report) = audit(folder.path(), &[]);
+    assert_eq!(report["findings"].as_array().unwrap().len(), alone);
+    assert_eq!(report["files"][1]["repeats"], report["files"][0]["path"]);
+}
+
+/// Whatever happens to a recording on its way, reading it ends in a report or a refusal, and the books balance.
+#[test]
+fn damaged_recordings_are_survived() {
+    use toolreplay::import::{Opening, Options, Recording, open};
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % n.max(1)
+    };
+    let (mut imported, mut refused) = (0, 0);
+    let folders = std::fs::read_dir(root().join("samples/import")).unwrap();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    let mut samples: Vec<_> = files.map(|file| file.unwrap().path()).filter(|path| path.is_file()).collect();
+    samples.sort();
+    for sample in samples.iter().filter(|path| !path.to_str().unwrap().contains(".expected.")) {
+        let whole = std::fs::read(sample).unwrap();
+        for round in 0..30 {
+            let mut text = whole.clone();
+            match round % 5 {
+                0 => text.truncate(below(whole.len())),
+                1 => drop(text.drain(..below(whole.len()))),
+                2 => (0..3).for_each(|_| {
+                    let at = below(text.len());
+                    if let Some(byte) = text.get_mut(at) {
+                        *byte = b"\0\"\\{}[],:\n\xff0n"[below(13)];
+                    }
+                }),
+                3 => {
+                    let (from, to) = (below(text.len()), below(text.len()));
+                    let piece = text[from.min(to)..from.max(to)].to_vec();
+                    let at = below(text.len());
+                    text.splice(at..at, piece);
+                }
+                _ => {
+                    let (from, len) = (below(text.len()), below(40));
+                    let to = (from + len).min(text.len());
+                    text.drain(from..to);
+                }
+            }
+            let options = Options::default();
+            let Ok(Opening::Foreign(foreign)) = open(Box::new(std::io::Cursor::new(text)), None, &options) else {
+                refused += 1;
+                continue;
+            };
+            let mut recording = Recording::to_write(&options);
+            let file = toolreplay::finding::SourceFile { shown: "x".to_owned(), from_root: "x".to_owned() };
+            let beside = |_: &Path| unreachable!("there is nothing beside it");
+            if recording.add(foreign, file, &beside, 1).is_err() {
+                refused += 1;
+                continue;
+            }
+            let mut done = recording.finish().unwrap();
+            assert!(done.books.balance(), "{}: {:?}", sample.display(), done.books);
+            let mut out = Vec::new();
+            for part in done.parts() {
+                done.write(&part, &mut out).unwrap();
+            }
+            let records = out.iter().filter(|byte| **byte == b'\n').count() as u64;
+            assert_eq!(records, done.books.records);
+            let checked = toolreplay::seal::check(&out[..], 1);
+            assert!(checked.is_ok(), "{}: {checked:?}", sample.display());
+            imported += 1;
+        }
+    }
+    assert!(imported > 300 && refused > 50, "{imported} imported, {refused} refused");
 }
 
 /// What is parsed is told apart from what is kept.
