@@ -132,8 +132,8 @@ def records(path):
 
 HIDDEN = re.compile(
     # controls, what is invisible or moves other text, tags, non-characters
-    "[\0-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff\ufdd0-\ufdef"
+    "[\0-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\uffa0\U000110bd\U000110cd\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff\ufdd0-\ufdef"
     + "".join(chr(plane << 16 | end) for plane in range(17) for end in (0xFFFE, 0xFFFF))
     + "]"
 )
@@ -141,7 +141,7 @@ SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text, limit=None):
-    """Hidden characters as JSON escapes; `##[` broken, since CI runners act on it."""
+    """Hidden characters as JSON escapes; `##[` and `##word[` broken, since CI runners act on them."""
     text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
     if limit and len(text) > limit:
         text = text[: limit - 1] + "…"
@@ -150,7 +150,7 @@ def visible(text, limit=None):
         units = match[0].encode("utf-16-be").hex()
         return SHORT.get(match[0]) or "".join(f"\\u{units[at:at + 4]}" for at in range(0, len(units), 4))
 
-    return HIDDEN.sub(escape, text).replace("##[", "##\\[")
+    return re.sub(r"(##[A-Za-z0-9_.-]*)\[", r"\1\\[", HIDDEN.sub(escape, text))
 
 
 def report(head, findings):

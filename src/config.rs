@@ -177,12 +177,15 @@ impl Suppression {
             return Some("a suppression needs a reason".to_owned());
         }
         if let Some(Err(error)) = self.path.as_deref().map(glob::Pattern::new) {
-            return Some(format!("the path glob is none: {error}"));
+            return Some(format!("'path' is no valid glob: {error}"));
         }
         match self.rule.as_deref() {
             Some(id) if rules::rule(id).is_none() => Some(format!("no rule is called '{id}'; there are {}", known())),
-            Some(id) if id == rules::MALFORMED_TRANSCRIPT.id => {
+            Some(id) if rules::rule(id).is_some_and(|rule| !rule.suppressible) => {
                 Some(format!("'{id}' cannot be suppressed: take the file out of the paths instead"))
+            }
+            Some(id) if id == rules::POLICY_CHANGED.id => {
+                Some(format!("'{id}' cannot be suppressed: a policy must not hide that it was changed"))
             }
             _ => None,
         }
@@ -225,6 +228,7 @@ mod tests {
             ("[[suppressions]]\nrule = \"redundant-call\"\n", 1, "missing field `reason`"),
             ("[[suppressions]]\nrule = \"redundant\"\nreason = \"r\"\n", 1, "no rule is called 'redundant'"),
             ("[[suppressions]]\nrule = \"malformed-transcript\"\nreason = \"r\"\n", 1, "cannot be suppressed"),
+            ("[[suppressions]]\nrule = \"policy-changed\"\nreason = \"r\"\n", 1, "cannot be suppressed"),
             ("[[suppressions]]\ntool = \"t\"\nreason = \"r\"\nexpires = 2030-01-01T00:00:00Z\n", 4, "expected a date"),
         ] {
             let error = Config::parse(text).unwrap_err();

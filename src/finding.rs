@@ -1,5 +1,7 @@
 //! Findings and what they are made of. How a finding comes about is the rules' business, how it is shown the reports'.
 
+use crate::json::{canonical_string, decode_lossless};
+use crate::sanitize::clip;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +39,43 @@ impl fmt::Display for Level {
     }
 }
 
+/// A tool's name as findings keep it: cut to a readable length, and with what tells the whole name from every other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolName {
+    /// At most 200 characters, lone surrogates as their escapes.
+    pub shown: Box<str>,
+    identity: [u8; 16],
+}
+
+impl ToolName {
+    /// The name with a canonical form (with its quotes).
+    #[must_use]
+    pub fn new(canonical: &[u8]) -> ToolName {
+        let shown = clip(&decode_lossless(canonical), TOOL_NAME).into();
+        ToolName { shown, identity: short_digest(&[canonical]) }
+    }
+
+    /// Whether this is exactly the given name.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.identity == short_digest(&[&canonical_string(name)])
+    }
+}
+
+/// Characters of a tool's name that findings keep.
+const TOOL_NAME: usize = 200;
+
+/// Half of the SHA-256 of the parts, one behind the other.
+fn short_digest(parts: &[&[u8]]) -> [u8; 16] {
+    use sha2::Digest as _;
+    let mut hasher = sha2::Sha256::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    let digest = hasher.finalize();
+    let mut short = [0; 16];
+    short.copy_from_slice(&digest[..16]);
+    short
+}
+
 /// What is fixed about a kind of finding.
 #[derive(Debug)]
 pub struct Rule {
@@ -50,6 +89,8 @@ pub struct Rule {
     pub page: &'static str,
     /// A number above 0 and up to 10 for rules about what an agent was allowed and about evidence.
     pub security_severity: Option<&'static str>,
+    /// Whether a project may accept findings of this kind. Not where that would silence evidence that is broken.
+    pub suppressible: bool,
     /// How sure a finding is: SARIF's `very-high`, `high`, `medium` or `low`.
     pub precision: &'static str,
     /// The message of one of its findings, without its place.
@@ -97,8 +138,8 @@ pub struct Finding {
     pub related: Option<Place>,
     /// The file of the other record, if it is not the one that was named.
     pub related_file: Option<Arc<SourceFile>>,
-    /// The tool that was called, cut to a readable length.
-    pub tool: Option<Arc<str>>,
+    /// The tool that was called.
+    pub tool: Option<Arc<ToolName>>,
     /// What the rule's message needs besides: an agent's name, an error.
     pub detail: Option<Arc<str>>,
     /// The same for the same finding in a later run, wherever its line has moved.
@@ -115,7 +156,7 @@ impl Finding {
     /// The tool's name as messages show it.
     #[must_use]
     pub fn tool_text(&self) -> &str {
-        self.tool.as_deref().unwrap_or("")
+        self.tool.as_deref().map_or("", |tool| &tool.shown)
     }
 
     /// The detail as messages show it.
@@ -134,19 +175,10 @@ impl Fingerprint {
     /// The fingerprint of the `occurrence`-th finding (from 1) of a rule on a subject, which is the canonical form of
     /// the call or, where there is none, what is wrong.
     pub fn new(rule: &Rule, subject: &[&[u8]], occurrence: u32) -> Fingerprint {
-        use sha2::Digest as _;
-        let mut hasher = sha2::Sha256::new();
-        hasher.update(rule.id);
-        hasher.update(b"\n");
-        for part in subject {
-            hasher.update(part);
-        }
-        hasher.update(b"\n");
-        hasher.update(occurrence.to_string());
-        let digest = hasher.finalize();
-        let mut short = [0; 16];
-        short.copy_from_slice(&digest[..16]);
-        Fingerprint(short)
+        let occurrence = occurrence.to_string();
+        let parts = [rule.id.as_bytes(), b"\n"].into_iter().chain(subject.iter().copied());
+        let parts: Vec<&[u8]> = parts.chain([&b"\n"[..], occurrence.as_bytes()]).collect();
+        Fingerprint(short_digest(&parts))
     }
 }
 

@@ -3,9 +3,8 @@
 //! Workers print calls and responses; the sink, in file order, remembers and judges. Of a record on which a rule fires
 //! the line is read once more, so that all others cost no more than their prints.
 
-use crate::finding::{Finding, Fingerprint, Place, SourceFile};
+use crate::finding::{Finding, Fingerprint, Place, SourceFile, ToolName};
 use crate::rules::{self, History, Hit, Key, Print, SourcedHistory, SourcedStep, Step};
-use crate::sanitize::clip;
 use crate::scope::Scope;
 use crate::tools::ToolSet;
 use crate::transcript::utf16_width;
@@ -16,9 +15,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Characters of a tool's name that findings keep.
-const TOOL_NAME: usize = 200;
-/// Distinct tool names that are kept once for all findings.
+/// Distinct tool names that are kept once for all findings, and the bytes of the longest of them.
 const INTERNED: usize = 4096;
 
 /// What a transcript is judged by.
@@ -165,7 +162,7 @@ pub(crate) struct Bench<'r> {
     sourced: SourcedHistory,
     judgement: Judgement,
     content: blake3::Hasher,
-    tools: HashMap<Box<[u8]>, Arc<str>>,
+    tools: HashMap<Box<[u8]>, Arc<ToolName>>,
     /// How often each rule fired on each call: one map a rule, calls by half their print.
     occurrences: HashMap<&'static str, HashMap<u64, u32>>,
     scratch: crate::json::Scratch,
@@ -243,7 +240,7 @@ impl<'r> Bench<'r> {
         Fingerprint::new(hit.rule, &[&subject], *occurrence)
     }
 
-    fn found(&self, place: Place, hit: Hit, tool: Arc<str>, width: u32, fingerprint: Fingerprint) -> Finding {
+    fn found(&self, place: Place, hit: Hit, tool: Arc<ToolName>, width: u32, fingerprint: Fingerprint) -> Finding {
         let agent = self.ruleset.scope.as_ref().map(|scope| Arc::clone(&scope.agent));
         Finding {
             rule: hit.rule,
@@ -261,12 +258,12 @@ impl<'r> Bench<'r> {
         }
     }
 
-    fn tool_name(&mut self, literal: &[u8]) -> Arc<str> {
+    fn tool_name(&mut self, literal: &[u8]) -> Arc<ToolName> {
         if let Some(name) = self.tools.get(literal) {
             return Arc::clone(name);
         }
-        let name: Arc<str> = clip(&crate::json::decode_lossless(literal), TOOL_NAME).into();
-        if self.tools.len() < INTERNED {
+        let name = Arc::new(ToolName::new(literal));
+        if self.tools.len() < INTERNED && literal.len() < INTERNED {
             self.tools.insert(literal.into(), Arc::clone(&name));
         }
         name

@@ -47,6 +47,10 @@ pub mod seal;
 
 pub mod import;
 
+pub mod twin;
+
+pub mod trace;
+
 pub mod config;
 
 pub mod audit;

@@ -4,8 +4,10 @@
 //! renderer takes such text through here and through nothing else.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::ser::Formatter;
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 /// Characters that are invisible, move other text or are not text: controls, bidirectional and zero-width marks, line
 /// separators, tags, private invisible operators, non-characters.
@@ -13,61 +15,100 @@ fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(
             char,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{8e2}' | '\u{115f}' | '\u{1160}'
+                | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}'
+                | '\u{110bd}' | '\u{110cd}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' | '\u{fdd0}'..='\u{fdef}'
         )
         || u32::from(char) & 0xfffe == 0xfffe
 }
 
-/// Makes text visible and inert: hidden characters become escapes as in JSON, and `##[`, which a GitHub runner takes for
-/// a command anywhere in a line, becomes `##\[`.
-#[must_use]
-pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) && !text.contains("##[") {
+/// Whether a `[` behind `before` would open a command that a CI runner reads anywhere in a line: `##[x` (GitHub),
+/// `##vso[x` (Azure), `##teamcity[x`.
+fn opens_command(before: &str) -> bool {
+    let word = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
+    before.trim_end_matches(word).ends_with("##")
+}
+
+/// Copies text character by character; `replace` writes another text for a character, or says that it did not.
+fn rewritten(text: &str, mut replace: impl FnMut(char, &mut String) -> bool) -> Cow<'_, str> {
+    if !text.contains("##") && !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for char in text.chars() {
-        match char {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '[' if out.ends_with("##") => out.push_str("\\["),
-            hidden if is_hidden(hidden) => {
-                for unit in hidden.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
-            plain => out.push(plain),
+        if !replace(char, &mut out) {
+            out.push(char);
         }
     }
     Cow::Owned(out)
 }
 
-/// A finished JSON text, with hidden characters and the start of a runner command as escapes. Both can stand only
-/// inside strings, where the escape means the same.
+fn push_escaped(char: char, out: &mut String) {
+    for unit in char.encode_utf16(&mut [0; 2]) {
+        let _ = write!(out, "\\u{unit:04x}");
+    }
+}
+
+/// Makes text visible and inert: hidden characters become escapes as in JSON, and in `##[` or `##word[`, which CI runners
+/// take for a command anywhere in a line, the bracket gets a backslash.
 #[must_use]
-pub fn json_text(text: &str) -> Cow<'_, str> {
-    let hidden = |char: char| char != '\n' && is_hidden(char);
-    if !text.chars().any(hidden) && !text.contains("##[") {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 64);
-    for char in text.chars() {
+pub fn visible(text: &str) -> Cow<'_, str> {
+    rewritten(text, |char, out| {
         match char {
-            '[' if out.ends_with("##") => {
-                out.pop();
-                out.push_str("\\u0023[");
-            }
-            char if hidden(char) => {
-                for unit in char.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
-            plain => out.push(plain),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '[' if opens_command(out) => out.push_str("\\["),
+            hidden if is_hidden(hidden) => push_escaped(hidden, out),
+            _ => return false,
         }
+        true
+    })
+}
+
+/// Text inside a JSON string that is being written: hidden characters and the brackets of runner commands as escapes,
+/// which mean the same there.
+fn json_fragment(text: &str) -> Cow<'_, str> {
+    rewritten(text, |char, out| {
+        let escape = is_hidden(char) || char == '[' && opens_command(out);
+        if escape {
+            push_escaped(char, out);
+        }
+        escape
+    })
+}
+
+/// A formatter whose strings hold no hidden character and no command of a CI runner.
+#[derive(Debug)]
+pub struct InertJson<F>(pub F);
+
+/// Hands what is not a string on to the inner formatter.
+macro_rules! hand_on {
+    ($($method:ident($($argument:ident: $kind:ty),*)),* $(,)?) => {
+        $(fn $method<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
+            self.0.$method(writer $(, $argument)*)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for InertJson<F> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        writer.write_all(json_fragment(fragment).as_bytes())
     }
-    Cow::Owned(out)
+
+    hand_on!(
+        begin_array(),
+        end_array(),
+        begin_array_value(first: bool),
+        end_array_value(),
+        begin_object(),
+        end_object(),
+        begin_object_key(first: bool),
+        end_object_key(),
+        begin_object_value(),
+        end_object_value(),
+    );
 }
 
 /// Cuts text to at most `limit` characters, the last of them an ellipsis if anything was cut.
@@ -159,13 +200,17 @@ mod tests {
     #[test]
     fn no_runner_command_survives() {
         assert_eq!(visible("x##[error]y"), "x##\\[error]y");
+        assert_eq!(
+            visible("##vso[task.x]###[a]# #[b]##a b[c]##teamcity[d"),
+            "##vso\\[task.x]###\\[a]# #[b]##a b[c]##teamcity\\[d"
+        );
         assert_eq!(command_data("a\r::error::b%"), "a\\r::error::b%25");
         assert_eq!(command_property("a:b,c\n\x1b##[x]"), "a%3Ab%2Cc%0A\\u001b##\\[x]");
     }
 
     #[test]
     fn json_keeps_its_meaning() {
-        assert_eq!(json_text("[\n \"a\u{202e}##[b\"]"), "[\n \"a\\u202e#\\u0023[b\"]");
+        assert_eq!(json_fragment("a\u{202e}##[b##vso[c"), "a\\u202e##\\u005bb##vso\\u005bc");
     }
 
     #[test]

@@ -4,10 +4,11 @@ use crate::config::Config;
 use crate::import::JsonSideReport;
 use crate::report::JsonReport;
 use crate::scope::ScopeFile;
+use crate::trace::event;
 use schemars::{JsonSchema, Schema, schema_for};
 
 /// The names of the schemas.
-pub const NAMES: [&str; 6] = ["config", "import", "report", "scope", "sealed", "transcript"];
+pub const NAMES: [&str; 7] = ["config", "import", "report", "scope", "sealed", "trace-event", "transcript"];
 
 /// One line of a transcript.
 #[derive(JsonSchema)]
@@ -51,9 +52,10 @@ pub fn text(name: &str) -> Option<String> {
     let schema: Schema = match name {
         "config" => schema_for!(Config),
         "import" => schema_for!(JsonSideReport),
-        "report" => schema_for!(JsonReport),
+        "report" => schema_for!(JsonReport<'_>),
         "scope" => schema_for!(ScopeFile),
         "sealed" => schema_for!(SealedRecord),
+        "trace-event" => event::json_schema().try_into().ok()?,
         "transcript" => schema_for!(TranscriptRecord),
         _ => return None,
     };

@@ -87,6 +87,9 @@ impl Scope {
             let what = format!("field '{}' must be {expected}, found {kind}", names[place]);
             Err(error(text, found.offsets[place] as usize, what))
         };
+        if found.values[2].is_some() {
+            field(2, Kind::String)?;
+        }
         let agent = json::decode_lossless(&field(0, Kind::String)?).into();
         let mut allowed_tools = ToolSet::default();
         for (place, item) in json::items(&field(1, Kind::Array)?).enumerate() {

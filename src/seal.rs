@@ -234,6 +234,9 @@ pub enum Break {
     Head,
 }
 
+/// What stands in the place of a digest where a chain ends too early.
+pub const END: &str = "the end of the chain";
+
 /// The first link that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenLink {
@@ -369,7 +372,7 @@ fn unquoted(literal: &[u8]) -> Option<&[u8]> {
 }
 
 /// A stored digest as reports show it.
-fn shown(literal: &[u8]) -> String {
+pub(crate) fn shown(literal: &[u8]) -> String {
     let text = String::from_utf8_lossy(unquoted(literal).unwrap_or(literal));
     visible(&clip(&text, 2 * HEX)).into_owned()
 }
@@ -465,7 +468,7 @@ pub fn extends(old: impl Read, new: impl Read) -> Result<Option<BrokenLink>, Ext
     while let Some(expected) = old.next_record().map_err(ExtendsError::Old)? {
         let Some(found) = new.next_record().map_err(ExtendsError::New)? else {
             let expected = shown(&expected.digest().to_vec());
-            let found = "the end of the chain".to_owned();
+            let found = END.to_owned();
             return Ok(Some(BrokenLink { kind, index, line: last_line, width: 0, expected, found }));
         };
         let same = |field: fn(&Record<'_>) -> Vec<u8>| field(&expected) == field(&found);

@@ -1,6 +1,6 @@
 //! Sets of tool names. Names match exactly and case-sensitively, by their canonical form.
 
-use crate::json::{self, Scratch};
+use crate::json::canonical_string;
 use std::collections::HashSet;
 
 /// Tools that are assumed to change state.
@@ -19,7 +19,7 @@ impl ToolSet {
 
     /// Adds a name.
     pub fn insert(&mut self, name: &str) {
-        self.0.insert(canonical_name(name));
+        self.0.insert(canonical_string(name).into());
     }
 
     /// Adds a name given as a JSON string in canonical form.
@@ -48,18 +48,7 @@ impl ToolSet {
 
 impl<'a> FromIterator<&'a str> for ToolSet {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> ToolSet {
-        ToolSet(names.into_iter().map(canonical_name).collect())
-    }
-}
-
-/// The canonical form of a name as a JSON string.
-fn canonical_name(name: &str) -> Box<[u8]> {
-    let literal = serde_json::Value::from(name).to_string();
-    let mut scratch = Scratch::default();
-    match json::canonical(literal.as_bytes(), &mut scratch) {
-        Ok(span) => span.get(literal.as_bytes(), &scratch).to_vec().into(),
-        // a serialised string always is strict JSON, but for one longer than a text may be
-        Err(_) => literal.into_bytes().into(),
+        ToolSet(names.into_iter().map(|name| canonical_string(name).into()).collect())
     }
 }
 

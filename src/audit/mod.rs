@@ -2,9 +2,13 @@
 //!
 //! Filtering, levels and order are settled here, once, before any renderer sees a report.
 
+mod changes;
 mod report;
 mod run;
 mod suppress;
 
+pub use changes::{
+    Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart,
+};
 pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run};

@@ -1,11 +1,12 @@
 //! The report: what every renderer shows and no renderer changes.
 
-use super::run::{Failure, Import, Input, Outcome, broken_link};
-use super::suppress::Suppressions;
+use super::changes::{Change, Review, Visibility};
+use super::run::{Failure, Import, Input, Outcome};
+use super::suppress::Sieve;
 use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::import::Code;
-use crate::rules::{MALFORMED_TRANSCRIPT, NON_DETERMINISM};
+use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::seal::Chain;
 use std::collections::HashMap;
 
@@ -20,6 +21,10 @@ pub enum Command {
     Scope,
     /// A sealed transcript against itself.
     Verify,
+    /// Sealed transcripts against themselves, their transcripts and a base revision, and no calls: `audit --seals-only`.
+    Seals,
+    /// Transcripts sealed beside themselves.
+    SealAll,
 }
 
 impl Command {
@@ -31,6 +36,8 @@ impl Command {
             Command::Replay => "replay",
             Command::Scope => "scope",
             Command::Verify => "verify",
+            Command::Seals => "audit --seals-only",
+            Command::SealAll => "seal-all",
         }
     }
 }
@@ -95,6 +102,10 @@ pub struct FileReport {
     /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
     /// reported there and not twice.
     pub twin: Option<usize>,
+    /// Not audited itself: a policy, or a file that is gone. It is here for its findings.
+    pub aside: bool,
+    /// Where a reviewer sees the findings.
+    pub review: Review,
     /// The findings, by index, then kind.
     pub findings: Vec<Finding>,
 }
@@ -209,10 +220,28 @@ impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
     #[must_use]
     pub fn new(command: Command, inputs: &[Input], outcomes: Vec<Outcome>, scope: bool, settings: &Settings) -> Report {
+        Report::with_changes(command, inputs, outcomes, Vec::new(), scope, settings)
+    }
+
+    /// The same with findings about files as wholes, which need not be among the inputs.
+    #[must_use]
+    pub fn with_changes(
+        command: Command,
+        inputs: &[Input],
+        mut outcomes: Vec<Outcome>,
+        changes: Vec<Change>,
+        scope: bool,
+        settings: &Settings,
+    ) -> Report {
         let twins = twins(command, &outcomes);
-        let mut suppressions = Suppressions::new(&settings.suppressions, settings.today);
+        for (outcome, twin) in outcomes.iter_mut().zip(&twins) {
+            if twin.is_some() {
+                outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
+            }
+        }
+        let asides = asides(changes, inputs, &mut outcomes);
+        let mut sieve = Sieve::new(settings);
         let mut files = Vec::new();
-        let (mut suppressed, mut below_min_level, mut fails) = (0, 0, false);
         let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
         // files that are left out must not shift the places that twins name
         let place = |twin: usize| outcomes[..twin].iter().filter(|outcome| !outcome.passed_over).count();
@@ -222,26 +251,9 @@ impl Report {
                 continue;
             }
             let mut findings = outcome.judgement.findings;
-            if twin.is_some() {
-                let broken = outcome.chain.as_ref().and_then(|chain| chain.broken.as_ref());
-                findings = broken.map(broken_link).into_iter().collect();
-            }
             let partly = outcome.import.is_some();
             findings.extend(outcome.failure.as_ref().map(|failure| malformed(failure, partly)));
-            let mut divergence = None;
-            findings.retain(|finding| {
-                if suppressions.suppresses(&input.from_root, finding) {
-                    suppressed += 1;
-                    return false;
-                }
-                if finding.rule.id == NON_DETERMINISM.id {
-                    divergence = divergence.or(finding.index);
-                }
-                // what is not shown counts all the same
-                fails |= finding.level >= settings.fail_on;
-                below_min_level += u64::from(finding.level < settings.min_level);
-                finding.level >= settings.min_level
-            });
+            let divergence = sieve.keep(&input.from_root, &mut findings);
             files.push(FileReport {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
@@ -252,27 +264,47 @@ impl Report {
                 failure: outcome.failure,
                 import: outcome.import,
                 twin,
+                aside: false,
+                review: Review { visibility: visibility(input), ..Review::default() },
                 findings,
             });
+        }
+        for mut file in asides {
+            sieve.keep(&file.from_root, &mut file.findings);
+            files.push(file);
         }
         let coverage = Coverage::of(command, &files, scope);
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
+        } else if sieve.fails {
+            Verdict::Findings
         } else if coverage.calls == 0 && !settings.allow_empty {
             Verdict::Empty
-        } else if fails {
-            Verdict::Findings
         } else {
             Verdict::Clean
         };
-        let remarks = suppressions.remarks();
-        let fail_on = settings.fail_on;
-        let mut report = Report { command, files, suppressed, below_min_level, remarks, coverage, fail_on, verdict };
+        let mut report = Report {
+            command,
+            files,
+            suppressed: sieve.suppressed,
+            below_min_level: sieve.below_min_level,
+            remarks: sieve.remarks(),
+            coverage,
+            fail_on: settings.fail_on,
+            verdict,
+        };
         if passed_over > 0 {
             let files = plural(passed_over, "other file");
             report.coverage.not_judged.push(format!("{files} in folders, by their content no recordings"));
         }
         report
+    }
+
+    /// Notes where a reviewer sees the findings of each file.
+    pub fn review(&mut self, mut of: impl FnMut(&FileReport) -> Review) {
+        for file in &mut self.files {
+            file.review = of(file);
+        }
     }
 
     /// Notes files that were not looked at because their names are not those of transcripts.
@@ -302,6 +334,14 @@ impl Report {
         findings
     }
 
+    /// The findings as a reviewer wants them: first those on changed lines, then the gravest, else in order.
+    #[must_use]
+    pub fn for_review(&self) -> Vec<Reported<'_>> {
+        let mut findings = self.gravest_first();
+        findings.sort_by_key(|reported| !reported.file.review.is_changed(reported.finding.line));
+        findings
+    }
+
     /// The counts by level in words, such as `1 error, 2 warnings`.
     #[must_use]
     pub fn counts(&self) -> String {
@@ -310,6 +350,48 @@ impl Report {
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, name)| plural(*count as u64, name)).collect();
         if words.is_empty() { "no findings".to_owned() } else { words.join(", ") }
     }
+}
+
+/// Gives each change to the input it is about; the other ones come back as files of their own.
+fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> Vec<FileReport> {
+    let places: HashMap<&str, usize> =
+        inputs.iter().enumerate().map(|(place, input)| (input.from_root.as_str(), place)).collect();
+    let mut files: Vec<FileReport> = Vec::new();
+    for change in changes {
+        if let Some(&place) = places.get(change.from_root.as_str()) {
+            let findings = &mut outcomes[place].judgement.findings;
+            findings.push(change.finding);
+            findings.sort_by_key(|finding| (finding.index, finding.rule.id));
+            continue;
+        }
+        if let Some(file) = files.iter_mut().find(|file| file.from_root == change.from_root) {
+            file.findings.push(change.finding);
+            continue;
+        }
+        let visibility = if change.exists { Visibility::Shown } else { Visibility::Deleted };
+        files.push(FileReport {
+            path: change.shown,
+            from_root: change.from_root,
+            calls: 0,
+            pairs: 0,
+            divergence: None,
+            chain: None,
+            failure: None,
+            import: None,
+            twin: None,
+            aside: true,
+            review: Review { visibility, ..Review::default() },
+            findings: vec![change.finding],
+        });
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+/// Whether a review shows an input: its path from the root says if it is in the repository.
+fn visibility(input: &Input) -> Visibility {
+    let absolute = input.from_root.starts_with('/') || input.from_root.get(1..3) == Some(":/");
+    if input.path.is_none() || absolute { Visibility::Outside } else { Visibility::Shown }
 }
 
 /// The finding for a file that could not be read, or only partly.
@@ -349,7 +431,7 @@ fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
 
 impl Coverage {
     fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
-        let judged = || files.iter().filter(|file| file.is_judged());
+        let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
         let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
         let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
         let mut not_judged = Vec::new();
@@ -388,7 +470,8 @@ impl Coverage {
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }
-        Coverage { files: files.len() as u64, calls, pairs, not_judged }
+        let files = files.iter().filter(|file| !file.aside).count() as u64;
+        Coverage { files, calls, pairs, not_judged }
     }
 }
 
@@ -401,7 +484,22 @@ impl std::fmt::Display for Coverage {
     }
 }
 
+impl Report {
+    /// What is not shown, in words to go on with behind the counts; empty if there is nothing.
+    #[must_use]
+    pub fn left_out(&self) -> String {
+        let mut words = String::new();
+        if self.suppressed > 0 {
+            words.push_str(&format!(", {} suppressed", self.suppressed));
+        }
+        if self.below_min_level > 0 {
+            words.push_str(&format!(", {} below the lowest level shown", self.below_min_level));
+        }
+        words
+    }
+}
+
 /// A count with its noun.
-fn plural(count: u64, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

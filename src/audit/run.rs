@@ -224,7 +224,7 @@ fn one(input: &Input, plan: &Plan, threads: usize, progress: &Progress) -> Outco
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
 }
 
-type Source = Box<dyn Read + Send>;
+pub(super) type Source = Box<dyn Read + Send>;
 
 fn open(input: &Input) -> Result<Source, Failure> {
     input.open().map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })
@@ -377,13 +377,13 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 
 /// Which of the two a file is, by the fields of its first record, and the file from its start.
 fn told_apart(mut source: Source) -> Result<(Layout, Source), Failure> {
-    let broken = |source| Failure::from(ReadError::Io { line: 0, source });
+    let broken = |error| Failure::from(ReadError::Io { line: 0, error });
     let start = first_record(&mut source).map_err(broken)?;
     Ok((layout(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
 /// Reads up to the end of the first line that is not blank.
-fn first_record(source: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(super) fn first_record(source: &mut impl Read) -> io::Result<Vec<u8>> {
     let (mut start, mut room) = (Vec::new(), 64 << 10);
     loop {
         let filled = start.len();
@@ -401,7 +401,7 @@ fn is_blank_line(line: &[u8]) -> bool {
     is_blank(line.strip_suffix(b"\n").unwrap_or(line))
 }
 
-fn layout(start: &[u8]) -> Layout {
+pub(super) fn layout(start: &[u8]) -> Layout {
     let first = start.split(|&byte| byte == b'\n').find(|line| !is_blank(line)).unwrap_or(b"");
     let sealed = json::members(first, &["prev", "digest"], &mut Scratch::default())
         .is_ok_and(|members| members.values.iter().any(Option::is_some));

@@ -3,8 +3,10 @@
 //! A file is one JSON document or lines; every format says of one value whether that looks like it. Lines vote. What is
 //! not clear is not guessed.
 
-use super::value::{self, Value};
+use super::value::{self, Value, Wrong};
 use super::{IMPORTERS, Importer};
+use crate::json;
+use std::borrow::Cow;
 
 /// Lines that vote.
 const VOTERS: usize = 50;
@@ -69,7 +71,11 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
             (_, true) => Guess::Native,
         };
     };
-    let voters: Vec<Option<Value<'_>>> = lines.iter().map(|line| line_value(line, from)).collect();
+    let short: Vec<Cow<'_, [u8]>> = lines
+        .iter()
+        .map(|line| if line.len() > LONG { Cow::Owned(shortened(line)) } else { Cow::Borrowed(*line) })
+        .collect();
+    let voters: Vec<Option<Value<'_>>> = short.iter().map(|line| line_value(line, from)).collect();
     let read = voters.iter().flatten().count();
     let open = matches!(first.trim_ascii_start().first(), Some(b'{' | b'['));
     if open && voters[0].is_none() && read * 2 < lines.len() {
@@ -78,6 +84,10 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
             return Guess::More;
         }
         return match value::only_value(head.trim_ascii_end()) {
+            Ok(document) if document.text().len() > LONG => {
+                let short = shortened(document.text());
+                one_document(value::only_value(&short).unwrap_or(document), from)
+            }
             Ok(document) => one_document(document, from),
             Err(fault) => match from {
                 Some(From::Format(importer)) => {
@@ -175,10 +185,37 @@ fn is_native(value: Value<'_>) -> bool {
     value.fields(&["index", "tool", "args", "response"]).iter().flatten().count() >= 2
 }
 
-/// Whether a value has all the fields of a record: then nobody else is asked.
+/// Whether a line is a record of a transcript, or begins like one where its end is not read yet: then nobody else is
+/// asked.
 pub(crate) fn is_record(line: &[u8]) -> bool {
-    value::only_value(line)
-        .is_ok_and(|value| value.fields(&["index", "tool", "args", "response"]).iter().all(Option::is_some))
+    const FIELDS: [&str; 6] = ["index", "tool", "args", "response", "prev", "digest"];
+    let mut members = Vec::new();
+    let Err(fault) = value::first_object(line, &mut members) else {
+        let whole = value::only_value(line);
+        return whole
+            .is_ok_and(|value| value.fields(&["index", "tool", "args", "response"]).iter().all(Option::is_some));
+    };
+    let names = value::names_so_far(line, &members);
+    fault.wrong == Wrong::Truncated && !names.is_empty() && names.iter().all(|name| FIELDS.contains(&&**name))
+}
+
+/// Texts longer than this, in bytes, are shortened before all formats look at them.
+const LONG: usize = 64 << 10;
+
+/// A text without its long strings, in which formats are told as well, and faster.
+fn shortened(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
+    while let Some(open) = memchr::memchr(b'"', &text[at..]) {
+        let start = at + open + 1;
+        let end = json::string_end(text, start);
+        if end - start > 256 {
+            out.extend_from_slice(&text[copied..start]);
+            copied = end;
+        }
+        at = (end + 1).min(text.len());
+    }
+    out.extend_from_slice(&text[copied..]);
+    out
 }
 
 fn vote(voters: &[Option<Value<'_>>], read: usize) -> Guess {

@@ -85,6 +85,28 @@ pub(crate) fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Resul
     }
 }
 
+/// The names of an object's members as far as they were read when its text broke off, the last one included.
+pub(crate) fn names_so_far<'t>(text: &'t [u8], members: &[Spot]) -> Vec<Cow<'t, str>> {
+    let start = skip_space(text, 0);
+    let Some(object) = text.get(start..) else { return Vec::new() };
+    let mut names: Vec<Cow<'t, str>> = Vec::new();
+    let mut next = 1;
+    for spot in members {
+        names.push(spot.of(Value(object)).0.name());
+        next = spot.end as usize;
+    }
+    let mut at = skip_space(object, next);
+    if object.get(at) == Some(&b',') {
+        at = skip_space(object, at + 1);
+    }
+    if object.get(at) == Some(&b'"')
+        && let Ok(end) = skip_string(object, at)
+    {
+        names.push(Key(&object[at..end]).name());
+    }
+    names
+}
+
 /// Calls `each` with every item of an array and, for those that are objects, where their members are: found in the one
 /// pass that finds the items.
 pub(crate) fn each_object<'t>(array: Value<'t>, spots: &mut Vec<Spot>, mut each: impl FnMut(Value<'t>, &[Spot])) {

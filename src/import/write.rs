@@ -5,8 +5,9 @@ use super::order::Agents;
 use super::value;
 use super::verdict::Imported;
 use crate::json::{self, Scratch, decode_lossless};
-use crate::sanitize::json_text;
+use crate::sanitize::InertJson;
 use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// The version of the side report's shape.
@@ -149,8 +150,8 @@ impl Imported {
                 .collect(),
             records,
         };
-        let text = serde_json::to_string_pretty(&report).map_err(io::Error::other)?;
-        out.write_all(json_text(&text).as_bytes())?;
+        let formatter = InertJson(PrettyFormatter::new());
+        report.serialize(&mut Serializer::with_formatter(&mut *out, formatter)).map_err(io::Error::from)?;
         out.write_all(b"\n")
     }
 

@@ -138,6 +138,15 @@ pub(super) fn decode_wtf8(text: &[u8], out: &mut Vec<u8>) {
     });
 }
 
+/// The canonical form of a text as a JSON string, with its quotes.
+#[must_use]
+pub fn canonical_string(text: &str) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    text.chars().for_each(|char| push_canonical(u32::from(char), &mut out));
+    out.push(b'"');
+    out
+}
+
 /// The text of a valid JSON string literal (with its quotes). A lone surrogate, which no Rust string can hold, stays
 /// the six characters `\udXXX` that the canonical form has for it.
 #[must_use]

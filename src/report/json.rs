@@ -5,9 +5,10 @@ use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::import::Warning;
-use crate::sanitize::{json_text, visible};
+use crate::sanitize::{InertJson, visible};
 use crate::seal::Chain;
 use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// The version of the shape. It changes when a field changes its meaning or goes.
@@ -16,12 +17,12 @@ const SCHEMA_VERSION: u32 = 1;
 /// A report as JSON.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(title = "toolreplay report", deny_unknown_fields)]
-pub struct JsonReport {
+pub struct JsonReport<'r> {
     /// The version of this shape: 1.
     schema_version: u32,
     /// What made the report.
     tool: JsonTool,
-    /// The command: `audit`, `replay`, `scope` or `verify`.
+    /// The command: `audit`, `audit --seals-only`, `replay`, `scope`, `seal-all` or `verify`.
     command: &'static str,
     /// `clean`, `findings`, `empty` (nothing to audit) or `failed` (a file could not be judged).
     verdict: &'static str,
@@ -36,7 +37,8 @@ pub struct JsonReport {
     /// The files, in the order of the inputs.
     files: Vec<JsonFile>,
     /// The findings, by file, then index, then kind.
-    findings: Vec<JsonFinding>,
+    #[schemars(with = "Vec<JsonFinding>")]
+    findings: Findings<'r>,
     /// What must be said besides, such as suppressions that matched nothing.
     remarks: Vec<String>,
 }
@@ -223,13 +225,25 @@ struct JsonPlace {
 }
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(&JsonReport::from(report)).map_err(io::Error::other)?;
-    out.write_all(json_text(&text).as_bytes())?;
+    let formatter = InertJson(PrettyFormatter::new());
+    JsonReport::from(report)
+        .serialize(&mut Serializer::with_formatter(&mut *out, formatter))
+        .map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
-impl From<&Report> for JsonReport {
-    fn from(report: &Report) -> JsonReport {
+/// The findings of a report, made one by one as they are written.
+#[derive(Debug)]
+struct Findings<'r>(&'r Report);
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.findings().map(finding))
+    }
+}
+
+impl<'r> From<&'r Report> for JsonReport<'r> {
+    fn from(report: &'r Report) -> JsonReport<'r> {
         JsonReport {
             schema_version: SCHEMA_VERSION,
             tool: JsonTool { name: "toolreplay", version: VERSION },
@@ -251,7 +265,7 @@ impl From<&Report> for JsonReport {
                 not_judged: report.coverage.not_judged.clone(),
             },
             files: files(report),
-            findings: report.findings().map(finding).collect(),
+            findings: Findings(report),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -322,7 +336,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
         line: (finding.line > 0).then_some(finding.line),
         column: finding.index.map(|_| finding.column).filter(|column| *column > 0),
         index: finding.index,
-        tool: finding.tool.as_deref().map(|tool| visible(tool).into_owned()),
+        tool: finding.tool.as_deref().map(|tool| visible(&tool.shown).into_owned()),
         message: visible(&finding.message()).into_owned(),
         related: finding.related.map(|place| JsonPlace {
             index: place.index,

@@ -3,20 +3,27 @@
 //! The writer crate escapes attributes but not character data, and would stamp the time of the run: so all text goes
 //! into attributes, made visible before, and the timestamp is fixed.
 
-use crate::audit::{Command, FileReport, Report, Reported};
+use crate::audit::{Command, FileReport, Report, Reported, Verdict};
 use crate::finding::Rule;
 use crate::rules::{BROKEN_LINK, MALFORMED_TRANSCRIPT, NON_DETERMINISM, PERMISSION_OVERREACH, REDUNDANT_CALL};
 use crate::sanitize::{clip, visible};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestSuite};
 use std::io::{self, Write};
 
+/// Findings of one report; readers of JUnit stop at a few hundred thousand elements.
+const CASES: usize = 50_000;
 /// Characters of a path or message that an attribute holds.
 const TEXT: usize = 2_000;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut document = junit_report::Report::new();
+    let mut room = CASES;
     for file in &report.files {
-        document.add_testsuite(suite(report, file));
+        document.add_testsuite(suite(report, file, room));
+        room = room.saturating_sub(file.findings.len());
+    }
+    if report.verdict == Verdict::Empty {
+        document.add_testsuite(nothing_to_audit());
     }
     let mut xml = Vec::new();
     document.write_xml(&mut xml).map_err(io::Error::other)?;
@@ -24,7 +31,17 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn suite(report: &Report, file: &FileReport) -> TestSuite {
+/// A run over nothing must not be green.
+fn nothing_to_audit() -> TestSuite {
+    let mut suite = TestSuite::new("toolreplay");
+    suite.set_timestamp(OffsetDateTime::UNIX_EPOCH);
+    let mut case = TestCase::error("coverage", Duration::ZERO, "empty", "no call was found to audit");
+    case.set_classname("coverage");
+    suite.add_testcase(case);
+    suite
+}
+
+fn suite(report: &Report, file: &FileReport, room: usize) -> TestSuite {
     let path = clip(&visible(&file.path), TEXT).into_owned();
     let mut suite = TestSuite::new(&path);
     suite.set_timestamp(OffsetDateTime::UNIX_EPOCH);
@@ -36,7 +53,7 @@ fn suite(report: &Report, file: &FileReport) -> TestSuite {
         case.set_classname(rule.id);
         suite.add_testcase(case);
     }
-    for finding in &file.findings {
+    for finding in file.findings.iter().take(room) {
         let reported = Reported { file, finding };
         let own = clip(&visible(reported.path()), TEXT).into_owned();
         let mut name = format!("{}: {own}", finding.rule.id);
@@ -60,12 +77,22 @@ fn suite(report: &Report, file: &FileReport) -> TestSuite {
         case.set_classname(kind);
         suite.add_testcase(case);
     }
+    if let Some(rest) = file.findings.len().checked_sub(room).filter(|rest| *rest > 0) {
+        let words = format!("{path}: {rest} more findings are in the other reports");
+        let mut case =
+            TestCase::failure(&format!("findings-left-out: {path}"), Duration::ZERO, "findings-left-out", &words);
+        case.set_classname("findings-left-out");
+        suite.add_testcase(case);
+    }
     suite
 }
 
 /// The rules that a file was held against.
 fn rules(report: &Report, file: &FileReport) -> Vec<&'static Rule> {
     let no_scope = report.coverage.not_judged.iter().any(|reason| reason.starts_with("permissions"));
+    if file.aside {
+        return Vec::new();
+    }
     let mut rules: Vec<&'static Rule> = vec![&MALFORMED_TRANSCRIPT];
     if !file.is_judged() {
         return rules;

@@ -21,17 +21,13 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         Verdict::Failed => "could not judge every file",
     };
     writeln!(out, "## toolreplay {}: {headline}\n", report.command.name())?;
-    writeln!(out, "{}. Coverage: {}.", capitalised(&report.counts()), markdown(&report.coverage.to_string()))?;
-    let mut left_out = String::new();
-    if report.suppressed > 0 {
-        left_out.push_str(&format!(" {} suppressed.", report.suppressed));
-    }
-    if report.below_min_level > 0 {
-        left_out.push_str(&format!(" {} below the lowest level shown.", report.below_min_level));
-    }
-    if !left_out.is_empty() {
-        writeln!(out, "\nLeft out:{left_out}")?;
-    }
+    writeln!(
+        out,
+        "{}{}. Coverage: {}.",
+        capitalised(&report.counts()),
+        report.left_out(),
+        markdown(&report.coverage.to_string())
+    )?;
     let findings = report.gravest_first();
     if !findings.is_empty() {
         writeln!(out, "\n| level | kind | place | index | tool | message |\n| --- | --- | --- | ---: | --- | --- |")?;

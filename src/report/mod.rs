@@ -4,9 +4,11 @@
 //! through `sanitize` on its way out. The same report gives the same bytes.
 
 mod github;
+mod gitlab;
 mod json;
 mod junit;
 mod markdown;
+mod outputs;
 mod sarif;
 mod text;
 
@@ -30,12 +32,24 @@ pub enum Format {
     Github,
     /// For a job summary.
     Markdown,
+    /// GitLab Code Quality.
+    Gitlab,
+    /// `name=value` lines, for the outputs of a CI step.
+    Outputs,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 6] =
-        [Format::Text, Format::Json, Format::Junit, Format::Sarif, Format::Github, Format::Markdown];
+    pub const ALL: [Format; 8] = [
+        Format::Text,
+        Format::Json,
+        Format::Junit,
+        Format::Sarif,
+        Format::Github,
+        Format::Markdown,
+        Format::Gitlab,
+        Format::Outputs,
+    ];
 
     /// The name in options.
     #[must_use]
@@ -47,6 +61,8 @@ impl Format {
             Format::Sarif => "sarif",
             Format::Github => "github",
             Format::Markdown => "markdown",
+            Format::Gitlab => "gitlab",
+            Format::Outputs => "outputs",
         }
     }
 
@@ -69,6 +85,8 @@ pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) 
         Format::Sarif => sarif::write(report, out),
         Format::Github => github::write(report, out),
         Format::Markdown => markdown::write(report, out),
+        Format::Gitlab => gitlab::write(report, out),
+        Format::Outputs => outputs::write(report, out),
     }
 }
 

@@ -5,11 +5,13 @@
 //! override the category of the upload; an `invocations` entry that says success, for findings are no failed run.
 
 use super::VERSION;
-use crate::audit::{Report, Reported};
+use crate::audit::{Report, Reported, Verdict};
 use crate::finding::{Finding, Level, Rule};
 use crate::rules::RULES;
-use crate::sanitize::{clip, json_text, sarif_message, uri, visible};
+use crate::sanitize::{InertJson, clip, sarif_message, uri, visible};
+use serde::Serialize as _;
 use serde_json::json;
+use serde_json::ser::{CompactFormatter, Serializer};
 use serde_sarif::sarif::{
     ArtifactLocation, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag, Region,
     ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, Tool, ToolComponent,
@@ -31,8 +33,8 @@ const OUTSIDE: &str = "outside-the-repository";
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let log = log(report).map_err(io::Error::other)?;
-    let text = serde_json::to_string(&log).map_err(io::Error::other)?;
-    out.write_all(json_text(&text).as_bytes())?;
+    let formatter = InertJson(CompactFormatter);
+    log.serialize(&mut Serializer::with_formatter(&mut *out, formatter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
@@ -51,10 +53,19 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
         .semantic_version(VERSION)
         .information_uri(env!("CARGO_PKG_REPOSITORY"))
         .rules(rules)
-        .properties(properties([("coverage", json!(report.coverage.to_string()))]))
+        .properties(properties([
+            ("coverage", json!(report.coverage.to_string())),
+            ("suppressed", json!(report.suppressed)),
+            ("belowMinLevel", json!(report.below_min_level)),
+            ("remarks", json!(report.remarks)),
+        ]))
         .build();
-    let invocation =
-        Invocation::builder().execution_successful(true).exit_code(i64::from(report.verdict.exit_code())).build();
+    // Findings are no failed run, nor is a file that could not be judged, which is a result. A run over nothing is one:
+    // uploaded as a success it would close every alert there is.
+    let invocation = Invocation::builder()
+        .execution_successful(report.verdict != Verdict::Empty)
+        .exit_code(i64::from(report.verdict.exit_code()))
+        .build();
     let root = json!({ROOT: {"description": {"text": "The root of the repository."}}});
     let run = Run::builder()
         .tool(Tool::builder().driver(driver).build())
@@ -166,7 +177,7 @@ fn result(reported: Reported<'_>) -> SarifResult {
     let bag = properties([
         ("index", json!(finding.index)),
         ("relatedIndex", json!(finding.related.map(|related| related.index))),
-        ("tool", json!(finding.tool.as_deref().map(visible))),
+        ("tool", json!(finding.tool.as_deref().map(|tool| visible(&tool.shown)))),
     ]);
     let mut result = SarifResult::builder()
         .rule_id(finding.rule.id)

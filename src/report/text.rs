@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 pub(super) fn write(report: &Report, color: bool, out: &mut dyn Write) -> io::Result<()> {
     match report.command {
-        Command::Audit => audit(report, Palette { color }, out),
+        Command::Audit | Command::Seals | Command::SealAll => audit(report, Palette { color }, out),
         Command::Replay | Command::Scope | Command::Verify => blocks(report, out),
     }
 }
@@ -62,6 +62,7 @@ fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "chain: broken")?;
     match broken.kind {
         Break::Link | Break::Extends => writeln!(out, "first broken link: index {}", broken.index)?,
+        Break::Head if broken.line == 0 => writeln!(out, "last link: none")?,
         Break::Head => writeln!(out, "last link: index {}", broken.index)?,
     }
     writeln!(out, "expected: {}\nfound: {}", visible(&broken.expected), visible(&broken.found))
@@ -89,17 +90,19 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
         }
         writeln!(out, "{place}\n")?;
     }
+    if report.command != Command::Audit {
+        for file in &report.files {
+            if let Some(chain) = &file.chain {
+                let state = if chain.broken.is_none() { "intact" } else { "broken" };
+                let (path, head) = (visible(&file.path), visible(&chain.head));
+                writeln!(out, "chain: {path}: {state}, {} links, last digest {head}", chain.links)?;
+            }
+        }
+    }
     let counts = report.counts();
     let gravest = Level::ALL.into_iter().find(|level| report.count(*level) > 0);
     let shown = gravest.map_or_else(|| palette.good(&counts), |level| palette.level(level, &counts));
-    write!(out, "audit: {shown}")?;
-    if report.suppressed > 0 {
-        write!(out, ", {} suppressed", report.suppressed)?;
-    }
-    if report.below_min_level > 0 {
-        write!(out, ", {} below the lowest level shown", report.below_min_level)?;
-    }
-    writeln!(out)?;
+    writeln!(out, "{}: {shown}{}", report.command.name(), report.left_out())?;
     for remark in &report.remarks {
         writeln!(out, "remark: {}", visible(remark))?;
     }

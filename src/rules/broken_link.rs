@@ -9,6 +9,7 @@ pub static BROKEN_LINK: Rule = Rule {
     level: Level::Error,
     page: include_str!("../../docs/rules/broken-link.md"),
     security_severity: Some("9.0"),
+    suppressible: false,
     precision: "very-high",
     message,
 };

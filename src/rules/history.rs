@@ -1,7 +1,7 @@
 //! What the rules remember of the calls before: one fixed-size entry a distinct call, never its text.
 //!
-//! A transcript is hostile input. Calls and responses are compared by 128 bits of BLAKE3 under a key drawn anew for each
-//! run: nobody can prepare two that collide.
+//! A transcript is hostile input. Calls and responses are told apart by BLAKE3 under a key drawn anew for each run:
+//! nobody can prepare two that collide.
 
 use crate::finding::Place;
 use crate::json::Canonical;
@@ -98,6 +98,10 @@ impl Print {
         &self.0
     }
 
+    fn most(&self) -> [u8; 12] {
+        *self.0.first_chunk().unwrap_or(&[0; 12])
+    }
+
     fn half(&self) -> [u8; 8] {
         *self.0.first_chunk().unwrap_or(&[0; 8])
     }
@@ -155,8 +159,10 @@ const CHUNK: usize = 1024;
 /// The first occurrence of a call. Bytes only, so that entries pack without gaps.
 #[derive(Clone, Copy)]
 struct Entry {
-    call: Print,
-    /// Half of the response's print: under a key nobody knows, 64 bits are enough to tell two responses apart.
+    /// Most of the call's print. Under a key nobody knows, 96 bits tell all calls of a transcript apart but for one chance
+    /// in 2^32, were there four thousand million of them.
+    call: [u8; 12],
+    /// Half of the response's print, which is held against one other alone.
     response: [u8; 8],
     /// `MAX_RECORDS` keeps indexes within 32 bits.
     index: [u8; 4],
@@ -164,6 +170,11 @@ struct Entry {
 }
 
 impl Entry {
+    /// As [`Print::number`].
+    fn number(&self) -> u64 {
+        u64::from_le_bytes(*self.call.first_chunk().unwrap_or(&[0; 8]))
+    }
+
     fn place(&self) -> Place {
         let [a, b, c, d, e] = self.line;
         let line = u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]);
@@ -171,8 +182,7 @@ impl Entry {
     }
 }
 
-/// Entries in chunks that never move, and a table of their numbers: growing copies four bytes an entry, a sixteenth of
-/// them at a time.
+/// Entries in chunks that never move, and a table of their numbers.
 #[derive(Default)]
 struct Shard {
     chunks: Vec<Vec<Entry>>,
@@ -185,11 +195,14 @@ impl Shard {
     }
 
     fn first(&self, call: &Print) -> Option<&Entry> {
-        let number = self.table.find(call.number(), |&number| Self::entry(&self.chunks, number).call == *call)?;
+        let number = self.table.find(call.number(), |&number| Self::entry(&self.chunks, number).call == call.most())?;
         Some(Self::entry(&self.chunks, *number))
     }
 
     fn insert(&mut self, entry: Entry) {
+        if self.table.len() == self.table.capacity() {
+            self.grow();
+        }
         if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
@@ -197,7 +210,19 @@ impl Shard {
         let number = (last * CHUNK + self.chunks[last].len()) as u32;
         self.chunks[last].push(entry);
         let chunks = &self.chunks;
-        self.table.insert_unique(entry.call.number(), number, |&number| Self::entry(chunks, number).call.number());
+        self.table.insert_unique(entry.number(), number, |&number| Self::entry(chunks, number).number());
+    }
+
+    /// Makes the table anew, twice as large. The entries know all it says: the old one goes first, so that there never
+    /// are two, and the entries are read in the order they stand in memory.
+    fn grow(&mut self) {
+        let room = (2 * self.table.len()).max(16);
+        self.table = HashTable::new();
+        self.table.reserve(room, |_| 0);
+        let entries = self.chunks.iter().flatten();
+        for (number, entry) in entries.enumerate() {
+            self.table.insert_unique(entry.number(), number as u32, |_| 0);
+        }
     }
 }
 
@@ -234,7 +259,12 @@ impl History {
         if first.is_none() {
             let [a, b, c, d, e, ..] = place.line.to_le_bytes();
             let index = (place.index as u32).to_le_bytes();
-            shard.insert(Entry { call: step.call, response: step.response.half(), index, line: [a, b, c, d, e] });
+            shard.insert(Entry {
+                call: step.call.most(),
+                response: step.response.half(),
+                index,
+                line: [a, b, c, d, e],
+            });
         }
         let occurrence = Occurrence {
             mutator: step.mutator,

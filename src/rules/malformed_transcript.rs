@@ -9,6 +9,7 @@ pub static MALFORMED_TRANSCRIPT: Rule = Rule {
     level: Level::Error,
     page: include_str!("../../docs/rules/malformed-transcript.md"),
     security_severity: None,
+    suppressible: false,
     precision: "very-high",
     message,
 };

@@ -8,7 +8,11 @@ mod history;
 mod malformed_transcript;
 mod non_determinism;
 mod permission_overreach;
+mod policy_changed;
 mod redundant_call;
+mod seal_deleted;
+mod seal_mismatch;
+mod seal_rewritten;
 mod sourced;
 
 pub use broken_link::BROKEN_LINK;
@@ -16,14 +20,33 @@ pub use history::{Earlier, History, Key, Occurrence, Print, Step};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::NON_DETERMINISM;
 pub use permission_overreach::PERMISSION_OVERREACH;
+pub use policy_changed::POLICY_CHANGED;
 pub use redundant_call::REDUNDANT_CALL;
+pub use seal_deleted::SEAL_DELETED;
+pub use seal_mismatch::SEAL_MISMATCH;
+pub use seal_rewritten::SEAL_REWRITTEN;
 pub(crate) use sourced::{SourcedHistory, SourcedStep};
 
 use crate::finding::{Level, Place, Rule};
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 5] =
-    [&BROKEN_LINK, &MALFORMED_TRANSCRIPT, &NON_DETERMINISM, &PERMISSION_OVERREACH, &REDUNDANT_CALL];
+pub static RULES: [&Rule; 9] = [
+    &BROKEN_LINK,
+    &MALFORMED_TRANSCRIPT,
+    &NON_DETERMINISM,
+    &PERMISSION_OVERREACH,
+    &POLICY_CHANGED,
+    &REDUNDANT_CALL,
+    &SEAL_DELETED,
+    &SEAL_MISMATCH,
+    &SEAL_REWRITTEN,
+];
+
+/// Whether a rule is about seals and what is judged by, not about single calls.
+#[must_use]
+pub fn guards_evidence(rule: &Rule) -> bool {
+    [&BROKEN_LINK, &POLICY_CHANGED, &SEAL_DELETED, &SEAL_MISMATCH, &SEAL_REWRITTEN].iter().any(|one| one.id == rule.id)
+}
 
 /// The rule with an id.
 #[must_use]

@@ -10,6 +10,7 @@ pub static NON_DETERMINISM: Rule = Rule {
     level: Level::Error,
     page: include_str!("../../docs/rules/non-determinism.md"),
     security_severity: None,
+    suppressible: true,
     precision: "high",
     message,
 };

@@ -9,6 +9,7 @@ pub static PERMISSION_OVERREACH: Rule = Rule {
     level: Level::Error,
     page: include_str!("../../docs/rules/permission-overreach.md"),
     security_severity: Some("8.0"),
+    suppressible: true,
     precision: "very-high",
     message,
 };

@@ -10,6 +10,7 @@ pub static REDUNDANT_CALL: Rule = Rule {
     level: Level::Warning,
     page: include_str!("../../docs/rules/redundant-call.md"),
     security_severity: None,
+    suppressible: true,
     precision: "high",
     message,
 };

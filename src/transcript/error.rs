@@ -79,12 +79,12 @@ pub enum ReadError {
         kind: RecordError,
     },
     /// The file could not be read on.
-    #[error("cannot read after line {line}: {source}")]
+    #[error("cannot read after line {line}: {error}")]
     Io {
         /// The last line that was read.
         line: u64,
         /// What the operating system said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
 }
 
@@ -122,7 +122,7 @@ impl ReadError {
     pub fn what(&self) -> String {
         match self {
             ReadError::Record { kind, .. } => kind.to_string(),
-            ReadError::Io { source, .. } => format!("cannot be read: {source}"),
+            ReadError::Io { error, .. } => format!("cannot be read: {error}"),
         }
     }
 }

@@ -113,7 +113,7 @@ where
     match read {
         Ok(()) => Ok(base),
         Err(Stopped::By(error)) => Err(error),
-        Err(Stopped::Io(source)) => Err(ScanError::Read(ReadError::Io { line: base.lines, source })),
+        Err(Stopped::Io(error)) => Err(ScanError::Read(ReadError::Io { line: base.lines, error })),
     }
 }
 

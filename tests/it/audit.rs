@@ -73,8 +73,19 @@ fn folders_and_globs_are_searched() {
         paths(&project.json(&["runs/b.jsonl", "./runs/b.jsonl", "runs"])),
         ["runs/a/deep.ndjson", "runs/b.jsonl"]
     );
-    let nothing = project.run(&["*.nothing"]);
-    assert_eq!((nothing.code, nothing.stderr.as_str()), (2, "error: '*.nothing' matches no file\n"));
+    assert_eq!(
+        paths(&project.json(&["runs/**"])),
+        ["runs/a/deep.ndjson", "runs/b.jsonl"],
+        "all that the folder would give"
+    );
+    assert_eq!(paths(&project.json(&["r*"])), ["runs/a/deep.ndjson", "runs/b.jsonl"]);
+    assert_eq!(paths(&project.json(&["runs/.hidden/*.jsonl"])), ["runs/.hidden/x.jsonl"]);
+    let nothing = project.run(&["*.nothing", "runs"]);
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.stderr.starts_with("error: *.nothing: cannot be opened: "), "{}", nothing.stderr);
+    assert!(nothing.stdout.contains("8 calls"), "the rest is audited: {}", nothing.stdout);
+    assert_eq!(project.run(&["*.nothing", "--allow-empty"]).code, 0);
+    assert_eq!(project.run(&["[z-a]"]).stderr.lines().count(), 1);
 }
 
 #[test]
@@ -225,6 +236,127 @@ fn suppressions_need_a_match() {
     fs::write(project.path("toolreplay.toml"), suppress("tool = \"nobody\"")).unwrap();
     let ran = project.run(&["runs"]);
     assert_eq!(ran.stderr, "warning: the suppression of tool 'nobody' (known) matched nothing; remove it\n");
+}
+
+/// Neither evidence that cannot be read nor evidence that was edited can be silenced, and a tool's name selects that tool.
+#[test]
+fn suppressions_reach_no_further_than_they_say() {
+    let long = "n".repeat(300);
+    let names = [long.clone() + "a", long.clone() + "b", "\\ud83d".to_owned()];
+    let calls: String = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| record(2 * index, name, "{}", "{}") + &record(2 * index + 1, name, "{}", "{}"))
+        .collect();
+    let project = Project::new(&[
+        ("cut.jsonl", "{"),
+        ("broken.jsonl", &sealed(&clean()).replace("1730", "1731")),
+        ("names/a.jsonl", &calls),
+        ("toolreplay.toml", "[[suppressions]]\nreason = \"all\"\npath = \"**\"\n"),
+    ]);
+    for (file, kind) in [("cut.jsonl", "malformed-transcript"), ("broken.jsonl", "broken-link")] {
+        let report = project.json(&[file]);
+        assert_eq!(report["findings"][0]["kind"], kind);
+        assert_eq!(report["remarks"].as_array().unwrap().len(), 1, "it matched nothing");
+    }
+    let left = |name: &str| {
+        let suppression = format!("[[suppressions]]\nreason = \"r\"\ntool = '{name}'\n");
+        fs::write(project.path("toolreplay.toml"), suppression).unwrap();
+        project.json(&["names"])["findings"].as_array().unwrap().len()
+    };
+    assert_eq!(left(&names[0]), 2);
+    assert_eq!(left(&format!("{}…", "n".repeat(199))), 3, "not what messages show");
+    assert_eq!(left("\\ud83d"), 3, "six characters are no lone surrogate");
+    fs::write(project.path("toolreplay.toml"), "[[suppressions]]\nreason = \"r\"\npath = \"./names/*\"\n").unwrap();
+    assert_eq!(project.json(&["names"])["summary"]["suppressed"], 3);
+}
+
+/// What the command reads it must not overwrite, under whatever name.
+#[test]
+fn an_output_that_is_an_input_is_refused() {
+    let project = Project::new(&[
+        ("a.jsonl", &dirty()),
+        ("r/b.jsonl", &dirty()),
+        ("scope.json", "{\"agent\":\"a\",\"allowed_tools\":[]}"),
+        ("toolreplay.toml", ""),
+        ("s.jsonl", &sealed(&dirty())),
+    ]);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("a.jsonl", project.path("link.jsonl")).unwrap();
+    let run = |args: &[&str]| -> Ran { toolreplay().current_dir(project.path("")).args(args).output().unwrap().into() };
+    for args in [
+        &["audit", "a.jsonl", "-o", "a.jsonl"][..],
+        &["audit", "r", "--report", "json=r/b.jsonl"],
+        &["audit", "a.jsonl", "-o", "r/../a.jsonl"],
+        #[cfg(unix)]
+        &["audit", "a.jsonl", "-o", "link.jsonl"],
+        &["audit", "a.jsonl", "--scope", "scope.json", "-o", "scope.json"],
+        &["audit", "a.jsonl", "-o", "toolreplay.toml"],
+        &["replay", "a.jsonl", "-o", "a.jsonl"],
+        &["scope", "a.jsonl", "scope.json", "-o", "scope.json"],
+        &["verify", "s.jsonl", "--extends", "s.jsonl", "-o", "s.jsonl"],
+        &["seal", "a.jsonl", "-o", "a.jsonl"],
+    ] {
+        let ran = run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ran.stderr.contains("is read by this very command"), "{args:?} {}", ran.stderr);
+    }
+    assert_eq!(fs::read_to_string(project.path("a.jsonl")).unwrap(), dirty());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("new.json", project.path("alias.json")).unwrap();
+        let ran = run(&["audit", "a.jsonl", "--report=json=new.json", "--report=sarif=alias.json"]);
+        assert!(ran.stderr.contains("two reports would be written to"), "{}", ran.stderr);
+    }
+}
+
+/// One report that cannot be written keeps no other back.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_of_its_own() {
+    let project = Project::new(&[("a.jsonl", &dirty())]);
+    let ran = project.run(&["a.jsonl", "--report=json=/dev/full", "--report=junit=ok.xml"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("/dev/full") && ran.stdout.contains("audit: 1 warning"), "{ran:?}");
+    assert!(fs::read_to_string(project.path("ok.xml")).unwrap().contains("redundant-call"));
+}
+
+/// Names that try to stop, mislead or detain a run that looks for files.
+#[cfg(unix)]
+#[test]
+fn odd_things_in_folders() {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+    let project = Project::new(&[("r/x.jsonl", &clean()), ("elsewhere/y.jsonl", &clean())]);
+    symlink(".", project.path("r/a")).unwrap();
+    symlink(".", project.path("r/b")).unwrap();
+    symlink("../elsewhere", project.path("r/c")).unwrap();
+    symlink("../elsewhere/y.jsonl", project.path("r/link.jsonl")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(project.path("r/pipe.jsonl")).status().unwrap().success());
+    let odd = project.path("r").join(std::ffi::OsStr::from_bytes(b"lat\xe9.jsonl"));
+    let odd_names = fs::write(&odd, clean()).is_ok();
+    for path in ["r", "r/**", "r/**/*.jsonl", "r/[lx]*"] {
+        let report = project.json(&[path]);
+        assert_eq!(report["exit_code"], 0, "{path}: {report}");
+        let found = paths(&report).iter().filter(|path| path.starts_with("r/")).count();
+        assert_eq!(found, if odd_names { 3 } else { 2 }, "{path}: {:?}", paths(&report));
+    }
+    symlink("missing", project.path("r/dead.jsonl")).unwrap();
+    let ran = project.run(&["r"]);
+    assert!(ran.code == 2 && ran.stderr.starts_with("error: r/dead.jsonl: cannot be opened: "), "{}", ran.stderr);
+    // a policy that is there but cannot be read is not no policy
+    symlink("missing.toml", project.path("toolreplay.toml")).unwrap();
+    let ran = project.run(&["r/x.jsonl"]);
+    assert!(ran.code == 2 && ran.stderr.contains("toolreplay.toml"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_run_over_nothing_is_green_in_no_report() {
+    let project = Project::new(&[("empty.jsonl", "")]);
+    let sarif: Value = serde_json::from_str(&project.run(&["empty.jsonl", "--format", "sarif"]).stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    assert!(project.run(&["empty.jsonl", "--format", "junit"]).stdout.contains("<error type=\"empty\""));
+    assert!(project.run(&["empty.jsonl", "--format", "markdown"]).stdout.contains("found nothing to audit"));
 }
 
 #[test]

@@ -89,6 +89,10 @@ fn usage_errors_are_exit_2() {
         let ran = run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
     }
+    // a file name in a message must not start a line
+    let forged = run(["audit", "x", "--fail-on", "y\n::error::z"]);
+    assert!(forged.code == 2 && forged.stderr.lines().all(|line| !line.starts_with("::")), "{}", forged.stderr);
+    assert!(run(["replay", "-", "-"]).stderr.contains("standard input is named twice"));
     let missing = run(["replay", "missing.jsonl"]);
     assert_eq!((missing.code, missing.stdout.as_str()), (2, ""));
     assert!(missing.stderr.starts_with("error: missing.jsonl: cannot be opened: "), "{}", missing.stderr);
@@ -138,9 +142,15 @@ fn a_chain_must_extend_the_old_one() {
     let rewritten = verify("resealed", "short");
     assert_eq!(rewritten.code, 1);
     assert!(rewritten.stdout.contains("first broken link: index 3\n"), "{}", rewritten.stdout);
-    // an old chain that was itself edited
+    // an old chain that was itself edited proves nothing
     fs::write(path("edited"), short.replace("\"hits\":3", "\"hits\":8")).unwrap();
-    assert!(verify("whole", "edited").stdout.contains("first broken link: index 3\n"));
+    let edited = verify("whole", "edited");
+    assert_eq!((edited.code, edited.stdout.as_str()), (2, ""));
+    assert!(
+        edited.stderr.ends_with("edited: the chain is broken itself, at index 3; nothing can be held against it\n"),
+        "{}",
+        edited.stderr
+    );
     let short_head =
         run(["verify", &path("short"), "--expect", "75ccf1faad88c5ea82c68139b2ec2a02943142dd0133bb0c626ccbff28f5c711"]);
     assert_eq!(short_head.code, 1);

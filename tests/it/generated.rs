@@ -21,10 +21,24 @@ fn command_line_reference() {
     let mut text = String::from(
         "# The command line\n\nThis page is made from the program: `SNAPSHOTS=overwrite cargo test` writes it anew.\n",
     );
-    let commands =
-        ["", "audit", "replay", "scope", "seal", "import", "formats", "verify", "explain", "schema", "completions"];
+    let commands = [
+        "",
+        "audit",
+        "replay",
+        "scope",
+        "seal",
+        "seal-all",
+        "import",
+        "formats",
+        "verify",
+        "trace proxy",
+        "trace show",
+        "explain",
+        "schema",
+        "completions",
+    ];
     for command in commands {
-        let help = run([command, "--help"].iter().filter(|argument| !argument.is_empty()));
+        let help = run(command.split_whitespace().chain(["--help"]));
         assert_eq!(help.code, 0);
         let help: Vec<&str> = help.stdout.lines().map(str::trim_end).collect();
         let title = if command.is_empty() { "toolreplay".to_owned() } else { format!("toolreplay {command}") };

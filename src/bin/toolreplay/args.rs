@@ -76,8 +76,12 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// List the formats that can be read besides transcripts
     Formats(FormatsArgs),
+    /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
+    SealAll(SealAllArgs),
     /// Verify that nobody edited a sealed transcript
     Verify(VerifyArgs),
+    /// Record an agent's model requests, and show recordings
+    Trace(crate::trace::TraceCommand),
     /// Say what a rule means, why it matters and what to do
     Explain(ExplainArgs),
     /// Print a JSON Schema
@@ -99,6 +103,15 @@ pub(crate) struct AuditArgs {
     /// Scope file: the tools that the agent may call
     #[arg(long, value_name = "FILE")]
     pub(crate) scope: Option<PathBuf>,
+
+    /// Compare with this revision, through git: sealed transcripts may only grow, and the scope file and the
+    /// configuration are read from it
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub(crate) base: Option<String>,
+
+    /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
+    #[arg(long)]
+    pub(crate) seals_only: bool,
 
     #[command(flatten)]
     pub(crate) mutators: Mutators,
@@ -147,12 +160,14 @@ pub(crate) struct ReplayArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "toolreplay scope [OPTIONS] <TRANSCRIPT>... <SCOPE>")]
 pub(crate) struct ScopeArgs {
-    /// Transcripts ('-' is standard input) and, last, the scope file:
-    /// {"agent": "docs-reader", "allowed_tools": ["read_file", "list_dir"]}
-    #[arg(value_name = "TRANSCRIPT> <SCOPE", required = true, num_args = 2..)]
+    /// Transcripts; '-' is standard input
+    #[arg(value_name = "TRANSCRIPT", required = true)]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Scope file: {"agent": "docs-reader", "allowed_tools": ["read_file", "list_dir"]}
+    #[arg(value_name = "SCOPE", required = true)]
+    pub(crate) scope: PathBuf,
 
     #[command(flatten)]
     pub(crate) importing: Importing,
@@ -251,6 +266,25 @@ fn from_parser(id: &str) -> Result<FormatName, String> {
     })
 }
 
+/// Which transcripts are sealed.
+#[derive(Debug, Args)]
+pub(crate) struct SealAllArgs {
+    /// Transcripts, folders (searched for *.jsonl and *.ndjson, hidden and sealed ones left out) and globs
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write the sealed transcripts into this folder instead
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) into: Option<PathBuf>,
+
+    /// Let a run pass that found nothing to seal
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Sealed transcripts; '-' is standard input
@@ -304,7 +338,7 @@ pub(crate) struct Mutators {
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
-    /// FORMAT is one of text, json, junit, sarif, github and markdown. Where no other report goes to standard output,
+    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab and outputs (name=value lines). Where no other report goes to standard output,
     /// text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
     pub(crate) reports: Vec<ReportTarget>,

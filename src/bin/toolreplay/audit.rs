@@ -1,28 +1,45 @@
 //! `toolreplay audit`: every rule over many files, for CI.
 
 use crate::args::{AuditArgs, Common};
+use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{progress, scope};
+use crate::{changes, progress, scope};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::{self, Command, Plan, Progress, Report, Settings, Verdict};
+use toolreplay::audit::{
+    self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Verdict,
+};
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::finding::Level;
+use toolreplay::import;
 use toolreplay::judge::Ruleset;
+use toolreplay::report::Format;
+use toolreplay::rules::guards_evidence;
+use toolreplay::scope::Scope;
 use toolreplay::tools::ToolSet;
 
 pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let place = Place::current()?;
-    let config = Loaded::find(&args, &place)?;
+    let base = args.base.as_deref().map(|name| Base::open(&place, name)).transpose()?;
+    let mut changes = Vec::new();
+    let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
     config.fill(&mut args)?;
     if args.paths.is_empty() {
         bail!("nothing to audit is named; give files, folders or globs, or set 'paths' in {FILE_NAME}");
     }
     let targets = output::targets(&args.reports)?;
-    let found = inputs::find(&place, &args.paths)?;
-    let scope = args.scope.as_deref().map(scope::read).transpose()?;
+    let mut found = inputs::find(&place, &args.paths, import::may_be_recording, args.allow_empty)?;
+    let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
+    output::spare(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
+    let scope = match &args.scope {
+        Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
+        None => None,
+    };
+    if let Some(base) = &base {
+        changes.extend(changes::seals(base, &place, &args.paths, &found.inputs)?);
+    }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let settings = Settings {
@@ -37,8 +54,16 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let so_far = Progress::default();
     let outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
-    let mut report = Report::new(Command::Audit, &found.inputs, outcomes, has_scope, &settings);
+    changes.extend(audit::mismatches(&found.inputs, &outcomes));
+    let (command, outcomes) = match args.seals_only {
+        true => (Command::Seals, seals_only(&mut found.inputs, outcomes)),
+        false => (Command::Audit, outcomes),
+    };
+    let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
     report.pass_over(found.passed_over);
+    if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
+        changes::review(&mut report, &place, base.as_ref())?;
+    }
     let code = output::finish(&report, &targets, found.alone, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     if report.verdict == Verdict::Empty {
@@ -47,38 +72,88 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     Ok(code)
 }
 
+/// Reads the scope file as the base revision has it, where it has it.
+fn read_scope(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Scope> {
+    let Some(base) = base else { return scope::read(path) };
+    let judged = changes::policy(base, place, path, Policy::Scope)?;
+    changes.extend(judged.change);
+    match judged.text {
+        Some(text) => Scope::parse(&text).with_context(|| format!("{} of '{}'", path.display(), base.name)),
+        None => scope::read(path),
+    }
+}
+
+/// Leaves of a run what it says about seals.
+fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<FileOutcome>) -> Vec<FileOutcome> {
+    let is_one = |outcome: &FileOutcome| outcome.chain.is_some() || outcome.failure.is_some();
+    let mut kept = outcomes.iter().map(is_one);
+    inputs.retain(|_| kept.next().unwrap_or(true));
+    let mut outcomes: Vec<FileOutcome> = outcomes.into_iter().filter(is_one).collect();
+    for outcome in &mut outcomes {
+        outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
+        (outcome.judgement.divergence, outcome.judgement.pairs) = (None, 0);
+    }
+    outcomes
+}
+
 /// A configuration, and the folder its paths are relative to.
 struct Loaded {
     config: Config,
+    /// The file, if there is one.
+    path: Option<PathBuf>,
     folder: PathBuf,
 }
 
 impl Loaded {
-    fn find(args: &AuditArgs, place: &Place) -> anyhow::Result<Loaded> {
-        let path = match &args.config {
-            Some(path) => Some(path.clone()),
-            None if args.no_config => None,
+    fn find(args: &AuditArgs, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Loaded> {
+        let candidates: Vec<PathBuf> = match &args.config {
+            Some(path) => vec![path.clone()],
+            None if args.no_config => Vec::new(),
             None => {
                 let root = place.root.as_deref().unwrap_or(&place.folder);
                 let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(root));
-                folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file())
+                folders.map(|folder| folder.join(FILE_NAME)).collect()
             }
         };
-        let Some(path) = path else {
-            return Ok(Loaded { config: Config::default(), folder: PathBuf::new() });
+        let (path, text) = match base {
+            Some(base) => {
+                let nearest = changes::nearest_config(base, place, &candidates)?;
+                changes.extend(nearest.changes);
+                (nearest.path.or_else(|| args.config.clone()), nearest.text)
+            }
+            // whatever has the name is meant to be it: what cannot be read must not be passed over
+            None => (
+                args.config.clone().or_else(|| candidates.into_iter().find(|path| path.symlink_metadata().is_ok())),
+                None,
+            ),
         };
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
+        let Some(path) = path else {
+            return Ok(Loaded { config: Config::default(), path: None, folder: PathBuf::new() });
+        };
+        let mut shown = path.display().to_string();
+        let text = match text.zip(base) {
+            Some((text, base)) => {
+                shown = format!("{shown} of '{}'", base.name);
+                String::from_utf8(text).with_context(|| format!("cannot read {shown}"))?
+            }
+            None => {
+                if !path.metadata().with_context(|| format!("cannot read {shown}"))?.is_file() {
+                    bail!("cannot read {shown}: it is no regular file");
+                }
+                std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?
+            }
+        };
         let config = Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         // a path below the working directory is shown without it
         let folder = folder.strip_prefix(&place.folder).map(Path::to_owned).unwrap_or(folder);
-        Ok(Loaded { config, folder })
+        Ok(Loaded { config, path: Some(path), folder })
     }
 
     /// Takes from the configuration what the command line leaves open.
     fn fill(&self, args: &mut AuditArgs) -> anyhow::Result<()> {
-        let Loaded { config, folder } = self;
+        let Loaded { config, path, folder } = self;
+        let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
         let beside = |path: &String| folder.join(path);
         if args.paths.is_empty() {
             args.paths = config.paths.iter().map(beside).collect();
@@ -91,8 +166,7 @@ impl Loaded {
         let reports = &mut args.reports;
         if reports.reports.is_empty() && reports.format.is_none() && reports.output.is_none() {
             for report in &config.reports {
-                let mut target =
-                    ReportTarget::parse(report).map_err(|error| anyhow!("{FILE_NAME}: reports: {error}"))?;
+                let mut target = ReportTarget::parse(report).map_err(|error| anyhow!("{shown}: reports: {error}"))?;
                 target.path = target.path.map(|path| folder.join(path));
                 reports.reports.push(target);
             }

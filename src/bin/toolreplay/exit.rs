@@ -10,7 +10,7 @@ pub(crate) type Outcome = anyhow::Result<u8>;
 /// It ran and found nothing.
 pub(crate) const CLEAN: u8 = 0;
 /// It could not run.
-const FAILED: u8 = 2;
+pub(crate) const FAILED: u8 = 2;
 
 pub(crate) fn code(outcome: Outcome) -> ExitCode {
     match outcome {

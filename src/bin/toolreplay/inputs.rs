@@ -1,6 +1,6 @@
 //! From what the command line names to the files to read: folders, globs, paths from the root of the repository.
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use toolreplay::audit::Input;
@@ -30,6 +30,28 @@ impl Place {
         }
         let shown = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
         Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown, named: true }
+    }
+
+    /// The path from the root of the repository by names alone, for what is asked of another revision: a link that this
+    /// revision has put in its way must not lead elsewhere. `None`: it is outside.
+    pub(crate) fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let root = self.root.as_deref()?;
+        let full = normal(&self.folder.join(path));
+        if let Ok(inside) = full.strip_prefix(root) {
+            return Some(inside.to_owned());
+        }
+        // the same folder may have another name, through a link above the repository
+        let root = root.canonicalize().ok()?;
+        let above: Vec<&Path> = full.ancestors().collect();
+        let found = above.into_iter().rev().find(|folder| folder.canonicalize().is_ok_and(|real| real == root))?;
+        full.strip_prefix(found).ok().map(Path::to_owned)
+    }
+
+    /// The path as the user would write it, of a file given from the root of the repository.
+    pub(crate) fn as_seen(&self, inside: &Path) -> PathBuf {
+        let Some(root) = &self.root else { return inside.to_owned() };
+        let full = root.join(inside);
+        full.strip_prefix(&self.folder).map(Path::to_owned).unwrap_or(full)
     }
 
     /// The path from the root of the repository, or an absolute one for what is not in it.
@@ -72,17 +94,28 @@ pub(crate) struct Found {
     pub(crate) passed_over: u64,
 }
 
-/// Finds the files behind paths, folders and globs, each once, sorted by path.
-pub(crate) fn find(place: &Place, paths: &[PathBuf]) -> anyhow::Result<Found> {
+/// Finds the files behind paths, folders and globs, each once, sorted by path. Of folders those whose names are
+/// `wanted`.
+pub(crate) fn find(
+    place: &Place,
+    paths: &[PathBuf],
+    wanted: fn(&Path) -> bool,
+    allow_empty: bool,
+) -> anyhow::Result<Found> {
     let mut found = Found::default();
     for path in paths {
         if path.is_dir() {
-            folder(place, path, &mut found);
-        } else if path.as_os_str() == "-" || path.symlink_metadata().is_ok() {
+            folder(place, path, wanted, &mut found);
+        } else if let Some(pattern) = pattern(path) {
+            let before = found.inputs.len() as u64 + found.passed_over;
+            glob(place, &pattern?, wanted, &mut found);
+            if found.inputs.len() as u64 + found.passed_over == before && !allow_empty {
+                // the others are audited all the same; opening it fails, which is in the report
+                found.inputs.push(place.input(path));
+            }
+        } else {
             found.inputs.push(place.input(path));
             found.alone = paths.len() == 1;
-        } else {
-            glob(place, path, &mut found)?;
         }
     }
     let mut seen = HashSet::new();
@@ -101,45 +134,129 @@ pub(crate) fn find(place: &Place, paths: &[PathBuf]) -> anyhow::Result<Found> {
 }
 
 /// Looks for transcripts in a folder and the folders in it, hidden ones left out.
-fn folder(place: &Place, folder: &Path, found: &mut Found) {
-    let hidden =
-        |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().as_encoded_bytes().first() == Some(&b'.');
-    for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !hidden(entry)) {
-        match entry {
-            Ok(entry) if entry.path().is_dir() => {}
-            Ok(entry) if import::may_be_recording(entry.path()) => {
-                found.inputs.push(Input { named: false, ..place.input(entry.path()) });
-            }
-            Ok(_) => found.passed_over += 1,
+fn folder(place: &Place, folder: &Path, wanted: fn(&Path) -> bool, found: &mut Found) {
+    for entry in walk(folder, false) {
+        found.take(place, entry, wanted);
+    }
+}
+
+/// The files in a folder and in the folders in it; links to folders are not followed.
+fn walk(folder: &Path, hidden_too: bool) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
+    let shown = move |entry: &walkdir::DirEntry| {
+        hidden_too || entry.depth() == 0 || entry.file_name().as_encoded_bytes().first() != Some(&b'.')
+    };
+    WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(shown)
+}
+
+/// Whether a file, by its path from the root of the repository, is one that `paths` would find, were it there.
+pub(crate) fn would_find(place: &Place, paths: &[PathBuf], file: &Path) -> bool {
+    let in_folder = |folder: &Path| {
+        let Ok(inside) = file.strip_prefix(folder) else { return false };
+        let hidden = |part: &std::ffi::OsStr| part.as_encoded_bytes().first() == Some(&b'.');
+        is_transcript_name(file) && !inside.iter().any(hidden)
+    };
+    paths.iter().any(|path| {
+        let real = || place.inside(&place.folder.join(path).canonicalize().ok()?);
+        let named = place.inside(path);
+        if [named.clone(), real()].into_iter().flatten().any(|path| file == path || in_folder(&path)) {
+            return true;
+        }
+        let Some(pattern) = named.as_deref().and_then(Path::to_str).and_then(|text| glob::Pattern::new(text).ok())
+        else {
+            return false;
+        };
+        let fits = |path: &Path| pattern.matches_path_with(path, GLOB);
+        fits(file) || file.ancestors().skip(1).any(|folder| fits(folder) && in_folder(folder))
+    })
+}
+
+/// How the globs of the command line match.
+const GLOB: glob::MatchOptions =
+    glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
+/// Whether a name is that of a transcript.
+pub(crate) fn is_transcript_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
+}
+
+impl Found {
+    /// Takes an entry of a walk if it is a file that is wanted. What is no regular file, such as a pipe, which could
+    /// wait for ever, is passed over.
+    fn take(&mut self, place: &Place, entry: walkdir::Result<walkdir::DirEntry>, wanted: impl Fn(&Path) -> bool) {
+        let entry = match entry {
+            Ok(entry) => entry,
             // it fails again when it is opened, with the same reason, and so is in the report
-            Err(error) => found.inputs.extend(error.path().map(|path| place.input(path))),
+            Err(error) => return self.inputs.extend(error.path().map(|path| place.input(path))),
+        };
+        if !entry.file_type().is_dir() {
+            self.take_file(place, entry.path(), wanted);
+        }
+    }
+
+    fn take_file(&mut self, place: &Place, path: &Path, wanted: impl Fn(&Path) -> bool) {
+        match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) if metadata.is_file() && wanted(path) => {
+                self.inputs.push(Input { named: false, ..place.input(path) });
+            }
+            // a link to nothing
+            Err(_) if wanted(path) => self.inputs.push(place.input(path)),
+            _ => self.passed_over += 1,
         }
     }
 }
 
-fn glob(place: &Place, path: &Path, found: &mut Found) -> anyhow::Result<()> {
-    let is_glob = path.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b'*' | b'?' | b'['));
-    let Some(pattern) = path.to_str().filter(|_| is_glob) else {
-        // it does not exist; reading it says so
-        found.inputs.push(place.input(path));
-        return Ok(());
+/// A glob: the folder where the search starts, and what a path must fit.
+struct Pattern {
+    start: PathBuf,
+    fits: glob::Pattern,
+    /// It ends in `**`: all that a folder would give.
+    whole_folders: bool,
+    hidden_too: bool,
+}
+
+/// The pattern that a path is, if it is one and no file has that very name.
+fn pattern(path: &Path) -> Option<anyhow::Result<Pattern>> {
+    let is_pattern = |part: &str| part.contains(['*', '?', '[']);
+    let text = path.to_str().filter(|text| is_pattern(text))?;
+    if path.symlink_metadata().is_ok() {
+        return None;
+    }
+    let fits = match glob::Pattern::new(text).with_context(|| format!("'{text}' is no valid glob")) {
+        Ok(fits) => fits,
+        Err(error) => return Some(Err(error)),
     };
-    let options = glob::MatchOptions {
-        require_literal_separator: true,
-        require_literal_leading_dot: true,
-        ..glob::MatchOptions::default()
-    };
-    let matches = glob::glob_with(pattern, options).with_context(|| format!("'{pattern}' is no valid glob"))?;
-    let before = found.inputs.len() as u64 + found.passed_over;
-    for path in matches {
-        match path {
-            Ok(path) if path.is_dir() => folder(place, &path, found),
-            Ok(path) => found.inputs.push(place.input(&path)),
-            Err(error) => found.inputs.push(place.input(error.path())),
+    let plain = path.iter().take_while(|part| part.to_str().is_some_and(|part| !is_pattern(part)));
+    let start: PathBuf = plain.collect();
+    let hidden_too = path.iter().any(|part| part.as_encoded_bytes().first() == Some(&b'.') && part.len() > 2);
+    let whole_folders = path.iter().next_back().is_some_and(|part| part == "**");
+    Some(Ok(Pattern { start, fits, whole_folders, hidden_too }))
+}
+
+fn glob(place: &Place, pattern: &Pattern, wanted: fn(&Path) -> bool, found: &mut Found) {
+    let from_here = pattern.start.as_os_str().is_empty();
+    let start = if from_here { Path::new(".") } else { &pattern.start };
+    let mut taken: Vec<PathBuf> = Vec::new();
+    for entry in walk(start, pattern.hidden_too) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                found.inputs.extend(error.path().map(|path| place.input(path)));
+                continue;
+            }
+        };
+        // the pattern knows nothing of the `.` that the walk started at
+        let path = if from_here { entry.path().strip_prefix(".").unwrap_or(entry.path()) } else { entry.path() };
+        let text = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+        let fits = entry.depth() > 0 && pattern.fits.matches_with(&text, GLOB);
+        if !fits || taken.iter().any(|folder| path.starts_with(folder)) {
+            continue;
+        }
+        if entry.file_type().is_dir() {
+            folder(place, path, wanted, found);
+            taken.push(path.to_owned());
+        } else {
+            found.take_file(place, path, |path| !pattern.whole_folders || wanted(path));
         }
     }
-    if found.inputs.len() as u64 + found.passed_over == before {
-        bail!("'{pattern}' matches no file");
-    }
-    Ok(())
 }

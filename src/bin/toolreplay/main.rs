@@ -2,6 +2,9 @@
 
 mod args;
 mod audit;
+mod base;
+mod blob;
+mod changes;
 mod completions;
 mod exit;
 mod explain;
@@ -14,6 +17,8 @@ mod replay;
 mod schema;
 mod scope;
 mod seal;
+mod seal_all;
+mod trace;
 mod verify;
 
 use args::{Cli, Command};
@@ -21,7 +26,10 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::code(output::usage(&error)),
+    };
     let common = cli.common;
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(args, &common),
@@ -30,7 +38,9 @@ fn main() -> ExitCode {
         Command::Seal(args) => seal::run(&args, &common),
         Command::Import(args) => import::run(&args, &common),
         Command::Formats(args) => formats::run(&args),
+        Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
+        Command::Trace(args) => args.run(&common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

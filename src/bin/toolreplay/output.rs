@@ -42,8 +42,9 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
         let path = reports.output.clone().filter(|path| path.as_os_str() != "-");
         targets.push(ReportTarget { format: reports.format.unwrap_or(Format::Text), path });
     }
+    let places: Vec<Option<PathBuf>> = targets.iter().map(|target| target.path.as_deref().map(resolved)).collect();
     for (place, target) in targets.iter().enumerate() {
-        if targets[..place].iter().any(|other| other.path == target.path) {
+        if places[..place].contains(&places[place]) {
             match &target.path {
                 Some(path) => bail!("two reports would be written to {}; give each a path of its own", path.display()),
                 None => bail!("two reports would be written to standard output; give one a path: --report FORMAT=PATH"),
@@ -51,6 +52,51 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
         }
     }
     Ok(targets)
+}
+
+/// Refuses reports that would overwrite what is read.
+pub(crate) fn spare<'p>(targets: &'p [ReportTarget], inputs: impl IntoIterator<Item = &'p Path>) -> anyhow::Result<()> {
+    spare_paths(targets.iter().filter_map(|target| target.path.as_deref()), inputs)
+}
+
+/// Refuses outputs that are inputs, under whatever name.
+pub(crate) fn spare_paths<'p>(
+    outputs: impl IntoIterator<Item = &'p Path>,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> anyhow::Result<()> {
+    let outputs: Vec<(&Path, PathBuf)> = outputs.into_iter().map(|path| (path, resolved(path))).collect();
+    if outputs.is_empty() {
+        return Ok(());
+    }
+    for input in inputs.into_iter().filter(|input| input.as_os_str() != "-") {
+        // a device may be read and written at once
+        if input.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            continue;
+        }
+        let input_place = resolved(input);
+        if let Some((output, _)) = outputs.iter().find(|(_, place)| *place == input_place) {
+            bail!("{} is read by this very command, and would be overwritten; write to another file", output.display());
+        }
+    }
+    Ok(())
+}
+
+/// The file behind a path, whether it is there yet or not: links are followed.
+fn resolved(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // a link to nothing is written through as well; a few steps are enough for all but loops
+    for _ in 0..8 {
+        let Ok(link) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(link);
+    }
+    if let Ok(whole) = fs::canonicalize(&path) {
+        return whole;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (fs::canonicalize(folder), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
 }
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
@@ -62,14 +108,24 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, com
             exit::print_error(&if named { format!("{}: {failure}", file.path) } else { failure.to_string() });
         }
     }
+    let mut failure = None;
     for target in targets {
-        match &target.path {
-            Some(path) => to_file(path, |out| report::write(report, target.format, false, out))?,
+        let written = match &target.path {
+            Some(path) => to_file(path, |out| report::write(report, target.format, false, out)),
             None => {
                 let color = target.format == Format::Text && color(common.color);
-                to_stdout(|out| report::write(report, target.format, color, out))?;
+                to_stdout(|out| report::write(report, target.format, color, out))
             }
+        };
+        // one that cannot be written is no reason to keep the others back
+        if let Err(error) = written
+            && let Some(earlier) = failure.replace(error)
+        {
+            exit::print_error(&format!("{earlier:#}"));
         }
+    }
+    if let Some(error) = failure {
+        return Err(error);
     }
     Ok(report.verdict.exit_code())
 }
@@ -97,7 +153,8 @@ pub(crate) fn say_warning(warning: &Warning, path: &str) {
     exit::print_warning(&format!("{place}{warning}"));
 }
 
-fn color(when: When) -> bool {
+/// Whether text on standard output is coloured.
+pub(crate) fn color(when: When) -> bool {
     match when {
         When::Always => true,
         When::Never => false,
@@ -109,6 +166,23 @@ fn color(when: When) -> bool {
             !no_color && !dumb && io::stdout().is_terminal()
         }
     }
+}
+
+/// Help and versions that were asked for, or what is wrong with the command line.
+pub(crate) fn usage(error: &clap::Error) -> Outcome {
+    let styled = error.render();
+    let color = if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let text = if color { styled.ansi().to_string() } else { styled.to_string() };
+    if !error.use_stderr() {
+        return print(text.as_bytes());
+    }
+    let hostile = |argument: &std::ffi::OsString| argument.to_string_lossy().chars().any(char::is_control);
+    if std::env::args_os().any(|argument| hostile(&argument)) {
+        // the message repeats the argument: a file name must not be able to start a line of its own
+        bail!("{}", styled.to_string().trim_start_matches("error: "));
+    }
+    let _ = io::stderr().write_all(text.as_bytes());
+    Ok(exit::FAILED)
 }
 
 /// Prints text and nothing else.
@@ -143,14 +217,21 @@ pub(crate) fn to_file(
         return write(&mut out).and_then(|()| out.flush()).with_context(context);
     }
     // a link stays a link: what it points to is replaced
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = resolved(path);
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = temporary_file(folder, &target).with_context(context)?;
+    fs::metadata(folder).with_context(context)?;
+    let temporary = temporary_file(folder, &target).map_err(without_path).with_context(context)?;
     let mut out = BufWriter::with_capacity(64 << 10, temporary);
     write(&mut out).with_context(context)?;
     let temporary = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(context)?;
     temporary.persist(&target).map_err(|error| error.error).with_context(context)?;
     Ok(())
+}
+
+/// What went wrong, less the name of the temporary file, which is different every time and nobody's business.
+fn without_path(error: io::Error) -> io::Error {
+    let plain = error.get_ref().and_then(std::error::Error::source).map(|source| io::Error::other(source.to_string()));
+    plain.unwrap_or(error)
 }
 
 fn temporary_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {

@@ -4,6 +4,7 @@ use crate::args::{Common, ReplayArgs};
 use crate::exit::Outcome;
 use crate::inputs::Place;
 use crate::output;
+use anyhow::bail;
 use std::path::PathBuf;
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
 use toolreplay::judge::Ruleset;
@@ -13,13 +14,21 @@ pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let targets = output::targets(&args.reports)?;
-    let plan = Plan::Judge(Ruleset::replay(mutators), args.importing.options());
-    let report = report(Command::Replay, &inputs(&args.files)?, &plan, common);
+    output::spare(&targets, args.files.iter().map(PathBuf::as_path))?;
+    let report = report(
+        Command::Replay,
+        &inputs(&args.files)?,
+        &Plan::Judge(Ruleset::replay(mutators), args.importing.options()),
+        common,
+    );
     output::finish(&report, &targets, args.files.len() == 1, common)
 }
 
 /// The files of a command that takes files alone, in the order given.
 pub(crate) fn inputs(files: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
+    if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+        bail!("standard input is named twice, and can be read only once");
+    }
     let place = Place::current()?;
     Ok(files.iter().map(|file| place.input(file)).collect())
 }

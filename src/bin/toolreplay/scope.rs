@@ -6,15 +6,15 @@ use crate::{output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Plan};
 use toolreplay::judge::Ruleset;
 use toolreplay::scope::{MAX_SCOPE, Scope};
 
-pub(crate) fn run(mut args: ScopeArgs, common: &Common) -> Outcome {
+pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
-    let Some(scope) = args.files.pop() else { bail!("a scope file is missing") };
-    let plan = Plan::Judge(Ruleset::scope(read(&scope)?), args.importing.options());
+    output::spare(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
+    let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?), args.importing.options());
     let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
     output::finish(&report, &targets, args.files.len() == 1, common)
 }

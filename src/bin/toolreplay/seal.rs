@@ -5,29 +5,33 @@ use crate::exit::{self, Outcome};
 use crate::import::{self, Transcript};
 use crate::inputs::Place;
 use crate::output;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::Path;
 use toolreplay::seal::{SealError, check, seal};
+use toolreplay::transcript::ReadError;
 
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
 pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
+    if let Some(path) = output(args) {
+        output::spare_paths([path], [args.file.as_path()])?;
+    }
     // what is no transcript becomes one first
     match import::transcript_of(&input, args.importing.options(), common)? {
         Transcript::File(path, _keep) => {
             let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
             match output(args) {
-                Some(output) => to_file(output, source()?, common)?,
-                None => file_to_stdout(source()?, common)?,
+                Some(output) => to_file(output, source()?, &input.shown, common)?,
+                None => file_to_stdout(source()?, &input.shown, common)?,
             }
         }
         Transcript::Stream(source) => match output(args) {
-            Some(output) => to_file(output, source, common)?,
-            None => stream_to_stdout(source, common)?,
+            Some(output) => to_file(output, source, &input.shown, common)?,
+            None => stream_to_stdout(source, &input.shown, common)?,
         },
     }
     Ok(exit::CLEAN)
@@ -37,10 +41,10 @@ fn output(args: &SealArgs) -> Option<&Path> {
     args.output.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-fn to_file(output: &Path, source: impl Read + Send, common: &Common) -> anyhow::Result<()> {
+fn to_file(output: &Path, source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
     let mut failure = None;
     let written = output::to_file(output, |out| {
-        write(source, common, out).map_err(|error| {
+        write(source, shown, common, out).map_err(|error| {
             failure = Some(error);
             io::Error::other("sealing failed")
         })
@@ -50,8 +54,8 @@ fn to_file(output: &Path, source: impl Read + Send, common: &Common) -> anyhow::
 
 /// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
 /// twice, what can be read only once waits.
-fn file_to_stdout(mut file: File, common: &Common) -> anyhow::Result<()> {
-    check(&mut file, common.threads())?;
+fn file_to_stdout(mut file: File, shown: &str, common: &Common) -> anyhow::Result<()> {
+    check(&mut file, common.threads()).map_err(|error| refused(shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked
@@ -72,9 +76,9 @@ fn file_to_stdout(mut file: File, common: &Common) -> anyhow::Result<()> {
     }
 }
 
-fn stream_to_stdout(source: impl Read + Send, common: &Common) -> anyhow::Result<()> {
+fn stream_to_stdout(source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
     let mut sealed = BufWriter::with_capacity(256 << 10, tempfile::SpooledTempFile::new(IN_MEMORY));
-    write(source, common, &mut sealed)?;
+    write(source, shown, common, &mut sealed)?;
     let mut sealed =
         sealed.into_inner().map_err(io::IntoInnerError::into_error).context("cannot write a temporary file")?;
     sealed.rewind().context("cannot read a temporary file")?;
@@ -82,10 +86,18 @@ fn stream_to_stdout(source: impl Read + Send, common: &Common) -> anyhow::Result
     output::to_stdout(|out| io::copy(&mut sealed, out).map(drop))
 }
 
-fn write(source: impl Read + Send, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+/// A malformed line is known by its place; a read that failed, by the file.
+fn refused(shown: &str, error: ReadError) -> anyhow::Error {
+    match error {
+        ReadError::Io { error, .. } => anyhow!("{shown}: cannot be read: {error}"),
+        malformed => malformed.into(),
+    }
+}
+
+fn write(source: impl Read + Send, shown: &str, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match seal(source, common.threads(), out) {
         Ok(_) => Ok(()),
-        Err(SealError::Read(error)) => Err(error.into()),
+        Err(SealError::Read(error)) => Err(refused(shown, error)),
         Err(SealError::Write(error)) => Err(error).context("cannot write the sealed transcript"),
     }
 }

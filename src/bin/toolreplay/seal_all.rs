@@ -1,0 +1,129 @@
+//! `toolreplay seal-all`: transcripts sealed beside themselves, again and again while they grow.
+
+use crate::args::{Common, SealAllArgs};
+use crate::exit::{self, Outcome as Exit};
+use crate::inputs::{self, Place};
+use crate::output;
+use anyhow::{Context as _, anyhow, bail};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
+use toolreplay::judge::Judgement;
+use toolreplay::seal::{Chain, SealError, seal, verify};
+use toolreplay::transcript::Layout;
+use toolreplay::twin::{self, Difference};
+
+pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
+    let targets = output::targets(&args.reports)?;
+    let place = Place::current()?;
+    let mut found = inputs::find(&place, &args.paths, inputs::is_transcript_name, false)?;
+    // a folder holds the sealed ones too
+    found.inputs.retain(|input| !input.path.as_deref().is_some_and(is_sealed));
+    let twins = twins(&found.inputs, args.into.as_deref())?;
+    if let Some(folder) = &args.into {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
+    let mut outcomes = Vec::new();
+    for (input, twin) in found.inputs.iter_mut().zip(&twins) {
+        let outcome = sealed(input, twin, common)?;
+        if outcome.chain.is_some() {
+            // what is said of a chain is said of the file it stands in
+            *input = place.input(twin);
+        }
+        outcomes.push(outcome);
+    }
+    let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
+    let report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
+    let code = output::finish(&report, &targets, found.alone, common)?;
+    if report.verdict == Verdict::Empty {
+        exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");
+    }
+    Ok(code)
+}
+
+/// Whether a file is sealed, or is the twin, perhaps empty, of one beside it.
+fn is_sealed(path: &Path) -> bool {
+    let by_content = || File::open(path).is_ok_and(|file| told_apart(file).is_ok_and(|(it, _)| it == Layout::Sealed));
+    twin::transcript_path(path).is_some_and(|transcript| transcript.is_file()) || by_content()
+}
+
+/// Where each transcript's sealed twin goes.
+fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    let mut twins = Vec::new();
+    let mut taken: HashMap<PathBuf, &str> = HashMap::new();
+    for input in inputs {
+        let Some(path) = &input.path else {
+            bail!("standard input has no place to be sealed at; use 'toolreplay seal -' instead");
+        };
+        let beside = twin::sealed_path(path);
+        let twin = into.map_or_else(|| beside.clone(), |folder| folder.join(beside.file_name().unwrap_or_default()));
+        if let Some(other) = taken.insert(twin.clone(), &input.shown) {
+            bail!("{other} and {} would both be sealed to {}; seal them one by one", input.shown, twin.display());
+        }
+        twins.push(twin);
+    }
+    Ok(twins)
+}
+
+/// Seals one transcript. What cannot be read is an outcome, as in an audit; what cannot be written ends the run.
+fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome> {
+    let shown = twin.display().to_string();
+    if twin.exists()
+        && let Some(refused) = refused(input, twin)?
+    {
+        return Ok(refused);
+    }
+    let mut failure = None;
+    let mut done = None;
+    // the chain stands in a temporary file until all of it is known to be good
+    let mut sealed = tempfile::tempfile().context("cannot make a temporary file")?;
+    match input.open().map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") }) {
+        Err(error) => failure = Some(error),
+        Ok(source) => {
+            let mut out = io::BufWriter::new(&mut sealed);
+            match seal(source, common.threads(), &mut out) {
+                Ok(links) => done = Some(links),
+                Err(SealError::Read(error)) => failure = Some(Failure::from(error)),
+                Err(SealError::Write(error)) => return Err(error).context("cannot write a temporary file"),
+            }
+            io::Write::flush(&mut out).context("cannot write a temporary file")?;
+        }
+    }
+    let Some(links) = done else { return Ok(Outcome { failure, ..Outcome::default() }) };
+    if twin.exists() {
+        // its calls are those of the transcript; if its digests hold as well, the new chain extends it
+        let old = File::open(twin).with_context(|| format!("cannot open {shown}"))?;
+        let chain = verify(old, common.threads()).map_err(|error| anyhow!("{shown}: {error}"))?;
+        if let Some(broken) = chain.broken.clone() {
+            let judgement = Judgement { calls: chain.links, ..Judgement::default() };
+            let mut outcome = Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() };
+            outcome.break_chain(Some(broken));
+            return Ok(outcome);
+        }
+    }
+    sealed.seek(SeekFrom::Start(0)).context("cannot read a temporary file")?;
+    let same = fs::metadata(twin).is_ok_and(|old| sealed.metadata().is_ok_and(|new| new.len() == old.len()));
+    if !same {
+        output::to_file(twin, |out| io::copy(&mut sealed, out).map(drop))?;
+    }
+    let chain = Chain { links: links.links, head: links.head, head_line: links.links, broken: None };
+    let judgement = Judgement { calls: links.links, ..Judgement::default() };
+    Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
+}
+
+/// The outcome for a transcript that did more than grow since it was sealed.
+fn refused(input: &Input, twin: &Path) -> anyhow::Result<Option<Outcome>> {
+    let Ok(transcript) = input.open() else { return Ok(None) };
+    let old = File::open(twin).with_context(|| format!("cannot open {}", twin.display()))?;
+    let found = match twin::compare(transcript, old) {
+        Ok(Some(found)) if found.difference != Difference::Grown => found,
+        // errors are met again, with their place, when it is sealed
+        _ => return Ok(None),
+    };
+    let name = twin.file_name().unwrap_or_default().to_string_lossy();
+    let finding = parted(&found, &input.shown, &name, false);
+    let judgement = Judgement { calls: found.index, findings: vec![finding], ..Judgement::default() };
+    Ok(Some(Outcome { judgement, chain: None, failure: None, ..Outcome::default() }))
+}

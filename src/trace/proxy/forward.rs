@@ -1,0 +1,429 @@
+//! One request from its head to the head of its reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client as PooledClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde_json::{Value, json};
+
+use super::capture::{Capture, Opening, Outcome, undecoded};
+use super::tap::{Recording, Tap};
+use super::{Config, Shared, encoding, headers};
+use crate::trace::protocol::{CHAT_COMPLETIONS, Head, Issues, PROTOCOLS, Protocol};
+use crate::trace::{Redactor, clock};
+
+pub(super) type Client = PooledClient<HttpsConnector<HttpConnector>, Either<Full<Bytes>, Incoming>>;
+type Answer = Response<Either<Tap, Full<Bytes>>>;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-toolreplay-request-id");
+const SESSION_ID: HeaderName = HeaderName::from_static("x-toolreplay-session-id");
+/// How much of a refused body is read and dropped, so that the client can read the refusal.
+const DRAINED: u64 = 256 << 20;
+
+/// An HTTP/1.1 client: no proxy variables, no redirects, no cookies, no decompression.
+pub(super) fn client(config: &Config) -> std::io::Result<Client> {
+    let mut http = HttpConnector::new();
+    http.set_nodelay(true);
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(Duration::from_secs(10).min(config.timeout)));
+    let builder = hyper_rustls::HttpsConnectorBuilder::new();
+    let builder = if config.upstream.is_tls() {
+        builder.with_provider_and_native_roots(rustls::crypto::ring::default_provider())?
+    } else {
+        // Never used: the upstream is plain HTTP. An empty store needs no certificate files.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let versions = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let versions = versions.map_err(std::io::Error::other)?;
+        builder.with_tls_config(versions.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+    };
+    let connector = builder.https_or_http().enable_http1().wrap_connector(http);
+    // Servers close idle connections after 5 s and more; a shorter time here avoids sending into a closing one.
+    Ok(PooledClient::builder(TokioExecutor::new())
+        .pool_idle_timeout(Duration::from_secs(4))
+        .pool_timer(TokioTimer::new())
+        .build(connector))
+}
+
+/// A refusal of our own.
+struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+fn refuse(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
+    Refusal { status, code, message: message.into() }
+}
+
+/// Never fails: what goes wrong is an answer too.
+pub(super) async fn handle(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Answer, std::convert::Infallible> {
+    let protocol = request
+        .uri()
+        .path()
+        .strip_prefix("/v1")
+        .and_then(|path| PROTOCOLS.iter().find(|one| one.path() == path))
+        .copied();
+    let shape = protocol.unwrap_or_else(|| shape_for(request.uri().path()));
+    let answer = match check_origin(&request) {
+        Err(refusal) => Err(refusal),
+        Ok(()) => match protocol {
+            Some(protocol) if request.method() == Method::POST => return Ok(record(&shared, protocol, request).await),
+            _ => pass(&shared, request).await,
+        },
+    };
+    Ok(answer.unwrap_or_else(|refusal| own_error(shape, &refusal)))
+}
+
+/// Whose error shape fits a path without a decoder.
+fn shape_for(path: &str) -> &'static dyn Protocol {
+    PROTOCOLS.iter().find(|one| path.starts_with(&format!("/v1{}/", one.path()))).copied().unwrap_or(CHAT_COMPLETIONS)
+}
+
+/// A web page must not reach the port: it can make a browser send requests, but not without `Origin` or under
+/// one of this machine's own names.
+fn check_origin<B>(request: &Request<B>) -> Result<(), Refusal> {
+    let foreign = |what: &str| {
+        Err(refuse(
+            StatusCode::FORBIDDEN,
+            "forbidden_origin",
+            format!("{what}: only programs on this machine may use this proxy"),
+        ))
+    };
+    if request.headers().contains_key("origin") {
+        return foreign("the request carries an Origin header");
+    }
+    let mut hosts = request.headers().get_all("host").into_iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let target = request.uri().authority().map_or("", |authority| authority.as_str());
+    if hosts.next().is_some() || !is_loopback_name(host) || !(target.is_empty() || is_loopback_name(target)) {
+        return foreign("the Host header is not a loopback name");
+    }
+    Ok(())
+}
+
+fn is_loopback_name(authority: &str) -> bool {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+}
+
+fn own_error(protocol: &'static dyn Protocol, refusal: &Refusal) -> Answer {
+    json_answer(refusal.status, &protocol.error(refusal.status.as_u16(), refusal.code, &refusal.message))
+}
+
+fn json_answer(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = Response::new(Either::Right(Full::from(body.to_string())));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// Sends on a path without a decoder, unrecorded.
+async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    let path = request.uri().path();
+    if path == "/health" && matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(json_answer(
+            StatusCode::OK,
+            &json!({"status": "ok", "service": "toolreplay trace proxy", "version": env!("CARGO_PKG_VERSION")}),
+        ));
+    }
+    let below = path.strip_prefix("/v1").filter(|below| below.is_empty() || below.starts_with('/'));
+    let below = below
+        .ok_or_else(|| {
+            refuse(StatusCode::NOT_FOUND, "not_found", "paths below /v1 are sent on, others are not known here")
+        })?
+        .to_owned();
+    if request.headers().contains_key("upgrade") {
+        return Err(refuse(
+            StatusCode::UPGRADE_REQUIRED,
+            "upgrade_refused",
+            "this proxy records HTTP requests and upgrades no connection",
+        ));
+    }
+    if !shared.config.passthrough {
+        return Err(refuse(
+            StatusCode::NOT_FOUND,
+            "not_recorded",
+            "this path is not recorded and --no-passthrough is set",
+        ));
+    }
+    let method = request.method().clone();
+    let uri = upstream_uri(shared, &below, request.uri().query())?;
+    let (parts, body) = request.into_parts();
+    let mut outgoing =
+        Request::new(if body.is_end_stream() { Either::Left(Full::default()) } else { Either::Right(body) });
+    *outgoing.method_mut() = method.clone();
+    *outgoing.uri_mut() = uri;
+    *outgoing.headers_mut() = headers::request(&parts.headers, &shared.config.forward_headers);
+    let sent = send(shared, outgoing).await;
+    let status = sent.as_ref().map_or_else(|refusal| refusal.status, Response::status);
+    let secrets = headers::secrets(&parts.headers, parts.uri.query(), &shared.config.forward_headers, &shared.names);
+    let shown: String =
+        Redactor::new(secrets, [""; 0]).text(&below).chars().take(200).flat_map(char::escape_default).collect();
+    (shared.log)(&format!("passed through, not recorded: {method} /v1{shown} -> {}", status.as_u16()));
+    let (mut parts, body) = sent?.into_parts();
+    headers::strip_response(&mut parts.headers);
+    Ok(Response::from_parts(parts, Either::Left(Tap::new(body, None))))
+}
+
+fn upstream_uri(shared: &Shared, below: &str, query: Option<&str>) -> Result<Uri, Refusal> {
+    let steps_up =
+        below.split('/').any(|segment| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."));
+    let wrong = || refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on");
+    if steps_up {
+        return Err(wrong());
+    }
+    shared.config.upstream.uri(below, query).map_err(|_| wrong())
+}
+
+/// Sends and waits for the head of the reply.
+async fn send(shared: &Shared, request: Request<Either<Full<Bytes>, Incoming>>) -> Result<Response<Incoming>, Refusal> {
+    match tokio::time::timeout(shared.config.timeout, shared.client.request(request)).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => {
+            let (code, what) = if error.is_connect() {
+                ("upstream_unreachable", "the upstream cannot be reached")
+            } else {
+                ("upstream_closed", "the upstream gave no reply; nothing was sent again")
+            };
+            Err(refuse(StatusCode::BAD_GATEWAY, code, format!("{what}: {}", causes(&error))))
+        }
+        Err(_) => Err(refuse(
+            StatusCode::GATEWAY_TIMEOUT,
+            "upstream_timeout",
+            format!("the upstream sent no reply within {} s (--timeout)", shared.config.timeout.as_secs_f64()),
+        )),
+    }
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+/// Sends on a request of a known protocol, with its capture.
+async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: Request<Incoming>) -> Answer {
+    let (parts, body) = request.into_parts();
+    let id: Arc<str> = clock::ordered_id().into();
+    let query = parts.uri.query();
+    let scope = shared.associations.scope(&parts.headers);
+
+    let mut issues = Issues::default();
+    let mut refusal = None;
+    let body = match read_body(body, shared.config.max_request_bytes).await {
+        Ok(body) => body,
+        Err(BodyError::Gone) => {
+            return own_error(
+                protocol,
+                &refuse(StatusCode::BAD_REQUEST, "incomplete_request", "the request body ended early"),
+            );
+        }
+        Err(BodyError::TooLarge) => {
+            let message = format!(
+                "the request body is larger than {} bytes (--max-request-bytes)",
+                shared.config.max_request_bytes
+            );
+            refusal = Some(refuse(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message));
+            Bytes::new()
+        }
+    };
+    let head = match &refusal {
+        Some(_) => Head::default(),
+        None => inspect(shared, protocol, &parts.headers, &body, &mut issues).unwrap_or_else(|why| {
+            refusal = Some(refuse(StatusCode::BAD_REQUEST, "invalid_request", why));
+            Head::default()
+        }),
+    };
+    let uri = upstream_uri(shared, protocol.path(), query).map_err(|why| refusal.get_or_insert(why).status).ok();
+    let association = match shared.associations.resolve(scope, protocol.name(), &parts.headers, &head) {
+        Ok(association) => association,
+        Err(why) => return own_error(protocol, &refuse(StatusCode::BAD_REQUEST, "invalid_trace_id", why)),
+    };
+    let session_id = association.session_id.clone();
+    let named = |mut answer: Answer| {
+        for (name, value) in [(REQUEST_ID, &id), (SESSION_ID, &session_id)] {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                answer.headers_mut().insert(name, value);
+            }
+        }
+        answer
+    };
+    let stream = head.stream;
+    let opening = Opening {
+        id: id.clone(),
+        protocol,
+        headers: &parts.headers,
+        query,
+        association,
+        head,
+        body: body.clone(),
+        scope,
+        issues,
+    };
+    let capture = match Capture::open(shared, opening) {
+        Ok(capture) => capture,
+        Err(error) => {
+            (shared.log)(&format!("request {id} refused: its capture cannot be created: {error}"));
+            return named(own_error(
+                protocol,
+                &refuse(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "capture_unavailable",
+                    "the capture file cannot be created; the request was not sent",
+                ),
+            ));
+        }
+    };
+    // Should the client leave while the upstream is silent, this future is dropped, and with it the guard.
+    let mut guard = Guard(Some(capture));
+    let uri = match (refusal, uri) {
+        (None, Some(uri)) => uri,
+        (refusal, _) => {
+            let refusal = refusal
+                .unwrap_or_else(|| refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on"));
+            guard.finish(Outcome::error(Some(refusal.status.as_u16()), refusal.code));
+            return named(own_error(protocol, &refusal));
+        }
+    };
+    let mut outgoing = Request::new(Either::Left(Full::new(body)));
+    *outgoing.method_mut() = Method::POST;
+    *outgoing.uri_mut() = uri;
+    *outgoing.headers_mut() = headers::request(&parts.headers, &shared.config.forward_headers);
+    drop(parts);
+    match send(shared, outgoing).await {
+        Ok(response) => {
+            let (mut parts, body) = response.into_parts();
+            headers::strip_response(&mut parts.headers);
+            let recording =
+                guard.0.take().map(|capture| Recording::new(capture, parts.status.as_u16(), stream, &parts.headers));
+            named(Response::from_parts(parts, Either::Left(Tap::new(body, recording))))
+        }
+        Err(refusal) => {
+            (shared.log)(&format!("request {id}: {} ({})", refusal.code, refusal.status.as_u16()));
+            guard.finish(Outcome::error(Some(refusal.status.as_u16()), refusal.code));
+            named(own_error(protocol, &refusal))
+        }
+    }
+}
+
+/// Reads the head of a request's copy. An error says why the request is refused.
+fn inspect(
+    shared: &Shared,
+    protocol: &'static dyn Protocol,
+    headers: &hyper::HeaderMap,
+    body: &Bytes,
+    issues: &mut Issues,
+) -> Result<Head, &'static str> {
+    let encoding = headers.get("content-encoding").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if encoding::is_plain(encoding) {
+        return protocol.inspect(body);
+    }
+    match encoding::decode(encoding, body, shared.config.max_request_bytes) {
+        Ok(body) => protocol.inspect(&body),
+        // The upstream may know better than this copy.
+        Err(error) => {
+            issues.add(undecoded(
+                error,
+                ["request_encoding_unknown", "request_not_decoded", "request_too_large_to_decode"],
+            ));
+            Ok(Head::default())
+        }
+    }
+}
+
+struct Guard(Option<Capture>);
+
+impl Guard {
+    fn finish(&mut self, outcome: Outcome) {
+        if let Some(capture) = self.0.take() {
+            capture.finish(outcome);
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(capture) = self.0.take() {
+            let stopping = capture.shared().stopping.load(std::sync::atomic::Ordering::Relaxed);
+            capture.finish(Outcome::cancelled(None, if stopping { "proxy_shutdown" } else { "client_disconnected" }));
+        }
+    }
+}
+
+enum BodyError {
+    TooLarge,
+    Gone,
+}
+
+async fn read_body(mut body: Incoming, limit: usize) -> Result<Bytes, BodyError> {
+    let declared = body.size_hint().lower();
+    let mut first: Option<Bytes> = None;
+    let mut rest: Vec<u8> = Vec::new();
+    let mut length: u64 = 0;
+    let mut too_large = declared > limit as u64;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| BodyError::Gone)?.into_data() else { continue };
+        length += data.len() as u64;
+        too_large |= length > limit as u64;
+        if too_large {
+            if length > DRAINED {
+                break;
+            }
+        } else if first.is_none() && rest.is_empty() {
+            first = Some(data);
+        } else {
+            if let Some(first) = first.take() {
+                rest.reserve_exact(usize::try_from(declared).unwrap_or(0).max(first.len() + data.len()));
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    match first {
+        _ if too_large => Err(BodyError::TooLarge),
+        Some(whole) => Ok(whole),
+        None => Ok(rest.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_names() {
+        for good in ["127.0.0.1", "127.0.0.1:8787", "localhost:1", "LOCALHOST", "[::1]:8787", "[::1]"] {
+            assert!(is_loopback_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "127.0.0.1:80:80",
+            "[::1]x",
+            "0.0.0.0",
+            "user@localhost",
+        ] {
+            assert!(!is_loopback_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+use serde_json::json;
+
+use super::*;
+
+fn plain() -> Redactor {
+    Redactor::new(["known-literal-value"], ["ticketBody"])
+}
+
+fn rule_of(text: &str) -> Option<String> {
+    let redacted = plain().text(text).into_owned();
+    let at = redacted.find("[REDACTED:")?;
+    redacted[at + 10..].split(':').next().map(str::to_owned)
+}
+
+#[test]
+fn shapes_are_found_in_running_text() {
+    let alnum = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9nO2qR5";
+    for (rule, secret) in [
+        ("openai-key", format!("sk-proj-{alnum}")),
+        ("openai-key", format!("sk-{alnum}")),
+        ("anthropic-key", format!("sk-ant-api03-{alnum}")),
+        ("openrouter-key", format!("sk-or-v1-{alnum}")),
+        ("groq-key", format!("gsk_{alnum}")),
+        ("hugging-face-token", format!("hf_{alnum}")),
+        ("google-key", format!("AIza{alnum}")),
+        ("aws-key-id", "AKIAIOSFODNN7EXAMPLE".to_owned()),
+        ("github-token", format!("ghp_{alnum}")),
+        ("github-token", format!("github_pat_{alnum}")),
+        ("slack-token", format!("xoxb-{alnum}")),
+        ("npm-token", format!("npm_{alnum}")),
+        ("stripe-key", format!("sk_live_{alnum}")),
+        ("jwt", format!("eyJhbGciOiJIUzI1NiJ9.eyJ{alnum}.{alnum}")),
+        ("authorization", format!("Bearer {alnum}")),
+        ("known-secret", "known-literal-value".to_owned()),
+        ("known-secret", "known%2Dliteral%2Dvalue".to_owned()),
+        ("assigned-secret", format!("OPENAI_API_KEY={alnum}")),
+        ("assigned-secret", format!(r#"{{\"password\": \"{alnum}\"}}"#)),
+        ("url-secret", "https://h/p?a=1&key=s3cr3tvalue&b=2".to_owned()),
+        ("url-secret", "https://h/p?X-Amz-Signature=abcdef012345".to_owned()),
+    ] {
+        for text in
+            [secret.clone(), format!("line\n{secret}\nnext"), format!("(\"{secret}\")"), format!("中{secret} 東")]
+        {
+            assert_eq!(rule_of(&text).as_deref(), Some(rule), "{text}");
+            let redacted = plain().text(&text).into_owned();
+            assert!(!redacted.contains(alnum), "{redacted}");
+        }
+    }
+}
+
+#[test]
+fn a_private_key_goes_whole_even_when_its_end_is_missing() {
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow+/=\nAAAA";
+    assert_eq!(plain().text(&format!("{key}\n-----END RSA PRIVATE KEY----- after")).split(']').nth(1), Some(" after"));
+    assert!(!plain().text(key).contains("MIIE"));
+    assert_eq!(plain().text("-----BEGIN CERTIFICATE-----\nMIIE"), "-----BEGIN CERTIFICATE-----\nMIIE");
+}
+
+#[test]
+fn what_only_resembles_a_secret_stays() {
+    for text in [
+        "<task-notification>",
+        "claude-sonnet-4-5-20250929",
+        "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+        "9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "sha512-9fceb02d0ae598e95dc970b74767f19372d61af8ZZZZ==",
+        "Bearer token required",
+        "password: required",
+        "api_key=settings.api_key",
+        "api_key = os.environ[\"X\"]",
+        "OPENAI_API_KEY=$OPENAI_API_KEY",
+        "token=<token>",
+        "https://example.com:8080/a@b",
+        "risk-management-framework-for-large-organizations",
+        "primary_key = user_account_identifier_v2",
+        "https://h/list?next_page_token=abcdefghij",
+        "basic understanding of the matter",
+    ] {
+        assert_eq!(plain().text(text), text);
+    }
+}
+
+#[test]
+fn redaction_is_idempotent_and_keeps_equality() {
+    let redactor = plain();
+    let text = "a sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4 b sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4 c sk-proj-ZZ3dE6gH9jK2mN5pQ8sT1vW4 https://u:pässw0rd@h/x?key=abcdefgh password=hunter2hunter2";
+    let once = redactor.text(text).into_owned();
+    assert_eq!(redactor.text(&once), once);
+    let tags: Vec<&str> = once.split("[REDACTED:openai-key:").skip(1).map(|rest| &rest[..4]).collect();
+    assert_eq!(tags[0], tags[1]);
+    assert_ne!(tags[0], tags[2]);
+    assert!(!once.contains("ssw0rd") && !once.contains("hunter2"), "{once}");
+    // Another capture has another key.
+    let others: Vec<String> = (0..4).map(|_| Redactor::new([""], [""]).mark("r", "x")).collect();
+    assert!(others.windows(2).any(|w| w[0] != w[1]));
+}
+
+#[test]
+fn colliding_tags_are_told_apart() {
+    let redactor = plain();
+    let marks: BTreeSet<String> = (0..2000).map(|n| redactor.mark("r", &format!("secret {n}"))).collect();
+    assert_eq!(marks.len(), 2000);
+}
+
+#[test]
+fn fields_by_name() {
+    let mut value = json!({
+        "password": "hunter2", "dbPassword": "x", "X-Api-Key": "y", "pin": 1, "aws_secret_access_key": "z",
+        "credentials": {"user": "u", "list": [1, true, null]},
+        "ticket_body": "private", "max_tokens": 5, "token": "t", "session_id": "s", "password_policy": "long",
+        "prompt_tokens": 3, "signature": "sig",
+        "parameters": {"properties": {"password": {"type": "string"}}, "required": ["password"]},
+        "arguments": "{\"apiKey\": \"abc\", \"n\": 1}",
+        "twice": "{\"inner\": \"{\\\"password\\\": \\\"q\\\"}\"}",
+        "known-literal-value": 1,
+    });
+    plain().value(&mut value);
+    let hidden = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("[REDACTED:field:"));
+    for name in ["password", "dbPassword", "X-Api-Key", "aws_secret_access_key", "ticket_body"] {
+        assert!(hidden(&value[name]), "{name}: {value}");
+    }
+    assert!(hidden(&value["credentials"]["user"]) && hidden(&value["credentials"]["list"][0]));
+    assert_eq!(value["credentials"]["list"][1], true);
+    for (name, kept) in [
+        ("pin", json!(1)),
+        ("max_tokens", json!(5)),
+        ("token", json!("t")),
+        ("session_id", json!("s")),
+        ("password_policy", json!("long")),
+        ("signature", json!("sig")),
+    ] {
+        assert_eq!(value[name], kept);
+    }
+    assert_eq!(value["parameters"], json!({"properties": {"password": {"type": "string"}}, "required": ["password"]}));
+    let arguments: Value = serde_json::from_str(value["arguments"].as_str().unwrap()).unwrap();
+    assert!(hidden(&arguments["apiKey"]) && arguments["n"] == 1);
+    assert!(!value["twice"].as_str().unwrap().contains("\\\"q"), "{value}");
+    assert!(!value.to_string().contains("known-literal-value"));
+}
+
+#[test]
+fn every_sensitive_name_has_one_of_the_parts() {
+    assert!(SENSITIVE.is_sorted() && SENSITIVE.iter().all(|name| name.split('_').count() <= 3));
+    for name in SENSITIVE {
+        assert!(
+            is_sensitive(name) && is_sensitive(&format!("my_{name}_here")) && !is_sensitive(&format!("x{name}")),
+            "{name}"
+        );
+        // With and without what separates its words: `api_key`, `apiKey`.
+        assert!(may_be_sensitive(name) && may_be_sensitive(&name.to_uppercase()), "{name}");
+    }
+    assert!(SENSITIVE.contains(&"xsrf_token") && !may_be_sensitive("content") && !may_be_sensitive("role"));
+}

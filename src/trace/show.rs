@@ -1,0 +1,380 @@
+//! Shows captures: as JSON for programs, as text for a person.
+
+use crate::sanitize::visible;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::event::{Event, Phase};
+use super::read::{self, Capture};
+
+/// The captures of a path.
+#[derive(Debug)]
+pub struct View {
+    path: PathBuf,
+    is_folder: bool,
+    captures: Vec<Capture>,
+    /// Files that could not be opened, and why.
+    unreadable: Vec<(PathBuf, String)>,
+}
+
+/// Reads a capture file, or every capture file of a folder.
+///
+/// # Errors
+/// The path itself cannot be read. A file of a folder that cannot be read is part of the view.
+pub fn view(path: &Path) -> std::io::Result<View> {
+    let is_folder = std::fs::metadata(path)?.is_dir();
+    let mut view = View { path: path.to_owned(), is_folder, captures: Vec::new(), unreadable: Vec::new() };
+    for file in read::find(path)? {
+        match read::read(&file) {
+            Ok(capture) => view.captures.push(capture),
+            Err(error) if is_folder => view.unreadable.push((file, error.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    // Order of observation; files without events last.
+    let key =
+        |capture: &Capture| capture.events.first().map(|(_, event)| (event.timestamp.clone(), event.trace_id.clone()));
+    view.captures.sort_by_key(|capture| key(capture).map_or((1, None), |key| (0, Some(key))));
+    Ok(view)
+}
+
+impl View {
+    /// Whether every file was read whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.unreadable.is_empty()
+            && self.captures.iter().all(|capture| capture.errors.is_empty() && capture.summary.is_some())
+    }
+
+    /// The view for programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        if !self.is_folder {
+            return self.captures.first().map(file_json).unwrap_or_default();
+        }
+        let mut others = Vec::new();
+        let mut order: Vec<&str> = Vec::new();
+        let mut sessions: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for capture in &self.captures {
+            match session_id(capture) {
+                None => others.push(file_json(capture)),
+                Some(id) => sessions
+                    .entry(id)
+                    .or_insert_with(|| {
+                        order.push(id);
+                        Vec::new()
+                    })
+                    .push(file_json(capture)),
+            }
+        }
+        let sessions: Vec<Value> =
+            order.into_iter().map(|id| json!({"session_id": id, "captures": sessions.remove(id)})).collect();
+        json!({
+            "path": self.path.to_string_lossy(),
+            "files": self.captures.len() + self.unreadable.len(),
+            "sessions": sessions,
+            "other_captures": others,
+            "unreadable": self.unreadable.iter().map(|(path, why)| json!({"path": path.to_string_lossy(), "message": why})).collect::<Value>(),
+        })
+    }
+
+    /// The view for a person.
+    #[must_use]
+    pub fn text(&self, color: bool) -> String {
+        let mut page = Page { out: String::new(), color };
+        let mut order: Vec<Option<&str>> = Vec::new();
+        for capture in &self.captures {
+            if !order.contains(&session_id(capture)) {
+                order.push(session_id(capture));
+            }
+        }
+        for session in order {
+            let captures: Vec<&Capture> =
+                self.captures.iter().filter(|capture| session_id(capture) == session).collect();
+            match session {
+                Some(id) => {
+                    let how = captures[0]
+                        .events
+                        .first()
+                        .and_then(|(_, event)| event.data.get("association")?.as_str())
+                        .unwrap_or_default();
+                    let count = captures.len();
+                    let plural = if count == 1 { "" } else { "s" };
+                    page.line(
+                        0,
+                        &[(BOLD, "session "), (BOLD, id), (DIM, &format!("  {how}, {count} request{plural}"))],
+                    );
+                }
+                None => page.line(0, &[(BOLD, "no session")]),
+            }
+            for capture in captures {
+                page.capture(capture);
+            }
+        }
+        for (path, why) in &self.unreadable {
+            page.line(0, &[(RED, "unreadable "), ("", &path.to_string_lossy()), ("", ": "), ("", why)]);
+        }
+        if self.captures.is_empty() && self.unreadable.is_empty() {
+            page.line(0, &[("", "no captures in "), ("", &self.path.to_string_lossy())]);
+        }
+        page.out
+    }
+}
+
+fn session_id(capture: &Capture) -> Option<&str> {
+    capture.events.iter().find_map(|(_, event)| event.data.get("session_id")?.as_str())
+}
+
+struct SpanView<'a> {
+    start: Option<&'a Event>,
+    end: Option<&'a Event>,
+}
+
+/// The spans in order of their first event.
+fn spans(capture: &Capture) -> Vec<(&str, SpanView<'_>)> {
+    let mut spans: Vec<(&str, SpanView<'_>)> = Vec::new();
+    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, event) in &capture.events {
+        let position = *at.entry(&event.span_id).or_insert_with(|| {
+            spans.push((&event.span_id, SpanView { start: None, end: None }));
+            spans.len() - 1
+        });
+        let slot = match event.phase {
+            Phase::Start => &mut spans[position].1.start,
+            Phase::End => &mut spans[position].1.end,
+        };
+        slot.get_or_insert(event);
+    }
+    spans
+}
+
+fn file_json(capture: &Capture) -> Value {
+    let spans = spans(capture);
+    let known: HashSet<&str> = spans.iter().map(|(id, _)| *id).collect();
+    let unfinished: Value = spans.iter().filter(|(_, span)| span.end.is_none()).map(|(id, _)| *id).collect();
+    let is_orphan = |span: &SpanView<'_>| {
+        span.start.is_none()
+            || span
+                .start
+                .and_then(|start| start.parent_span_id.as_deref())
+                .is_some_and(|parent| !known.contains(parent))
+    };
+    let orphans: Value = spans.iter().filter(|(_, span)| is_orphan(span)).map(|(id, _)| *id).collect();
+    let shown: Vec<Value> = spans.iter().map(|(id, span)| span_json(id, span)).collect();
+    json!({
+        "path": capture.path.to_string_lossy(),
+        "trace_id": capture.events.first().map(|(_, event)| event.trace_id.as_str()),
+        "session_id": session_id(capture),
+        "coverage": capture.summary.as_ref().map(|summary| summary.coverage),
+        "errors": capture.errors.iter().map(|error| json!({"line": error.line, "message": error.message})).collect::<Value>(),
+        "capture_summary": capture.summary,
+        "unfinished_spans": unfinished,
+        "orphan_spans": orphans,
+        "spans": shown,
+    })
+}
+
+fn span_json(id: &str, span: &SpanView<'_>) -> Value {
+    let any = span.start.or(span.end);
+    let truncated = [span.start, span.end].iter().flatten().any(|event| event.truncated);
+    json!({
+        "span_id": id,
+        "parent_span_id": any.and_then(|event| event.parent_span_id.as_deref()),
+        "kind": any.map(|event| event.kind),
+        "name": any.map(|event| event.name.as_str()),
+        "source": any.map(|event| event.source),
+        "started": span.start.map(|event| event.timestamp.as_str()),
+        "status": span.end.or(span.start).map(|event| event.status),
+        "duration_ms": span.end.and_then(|event| event.duration_ms),
+        "input": span.start.map(|event| &event.data),
+        "output": span.end.map(|event| &event.data),
+        "truncated": truncated,
+    })
+}
+
+const BOLD: &str = "\x1b[1m";
+const DIM: &str = "\x1b[2m";
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const CYAN: &str = "\x1b[36m";
+
+struct Page {
+    out: String,
+    color: bool,
+}
+
+impl Page {
+    /// Writes one line of styled parts. Every part is made safe here and nowhere else.
+    fn line(&mut self, indent: usize, parts: &[(&str, &str)]) {
+        self.out.push_str(&"  ".repeat(indent));
+        for (style, text) in parts {
+            let styled = self.color && !style.is_empty();
+            if styled {
+                self.out.push_str(style);
+            }
+            self.out.push_str(&visible(text));
+            if styled {
+                self.out.push_str("\x1b[0m");
+            }
+        }
+        self.out.push('\n');
+    }
+
+    fn capture(&mut self, capture: &Capture) {
+        let spans = spans(capture);
+        if spans.is_empty() {
+            self.line(1, &[(YELLOW, "empty capture "), ("", &capture.path.to_string_lossy())]);
+        }
+        let parents: BTreeMap<&str, Option<&str>> = spans
+            .iter()
+            .map(|(id, span)| (*id, span.start.or(span.end).and_then(|event| event.parent_span_id.as_deref())))
+            .collect();
+        for (id, span) in &spans {
+            let mut depth = 1;
+            let mut above = parents.get(id).copied().flatten();
+            while let Some(parent) = above.filter(|_| depth < 20) {
+                depth += usize::from(parents.contains_key(parent));
+                above = parents.get(parent).copied().flatten();
+            }
+            self.span(depth, span);
+        }
+        for error in &capture.errors {
+            self.line(2, &[(RED, &format!("! line {}: {}", error.line, error.message))]);
+        }
+        match &capture.summary {
+            None => self.line(2, &[(YELLOW, "! no capture summary: the capture is unfinished")]),
+            Some(summary) if summary.dropped_events + summary.capture_errors > 0 => {
+                let text =
+                    format!("! {} events dropped, {} writes failed", summary.dropped_events, summary.capture_errors);
+                self.line(2, &[(RED, &text)]);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn span(&mut self, depth: usize, span: &SpanView<'_>) {
+        let Some(any) = span.start.or(span.end) else { return };
+        let time = any.timestamp.get(11..23).unwrap_or(&any.timestamp);
+        let status = span.end.map_or("unfinished".to_owned(), |end| word(&json!(end.status)));
+        let style = match status.as_str() {
+            "ok" => GREEN,
+            "error" => RED,
+            _ => YELLOW,
+        };
+        let took = span.end.and_then(|end| end.duration_ms).map_or(String::new(), |ms| format!(" {ms:.1} ms"));
+        let empty = Map::new();
+        let input = span.start.map_or(&empty, |event| &event.data);
+        let output = span.end.map_or(&empty, |event| &event.data);
+        let model = input.get("request").and_then(|request| request.get("model")).map(word).unwrap_or_default();
+        let http = output
+            .get("http_status")
+            .filter(|status| !status.is_null())
+            .map_or(String::new(), |status| format!(" {status}"));
+        let title = format!(" {} {}", word(&json!(any.kind)), any.name);
+        self.line(
+            depth,
+            &[
+                (DIM, time),
+                ("", &title),
+                ("", if model.is_empty() { "" } else { " " }),
+                (BOLD, &model),
+                (style, &format!(" {status}")),
+                (DIM, &http),
+                (DIM, &took),
+            ],
+        );
+        if let Some(request) = input.get("request_id") {
+            let parents = items(input, "parent_request_ids").map(word).collect::<Vec<_>>().join(", ");
+            let follows = if parents.is_empty() { String::new() } else { format!(" follows {parents}") };
+            self.line(depth + 1, &[(DIM, "request "), (DIM, &word(request)), (DIM, &follows)]);
+        }
+        for result in items(input, "agent_reported_tool_results") {
+            let failed = result.get("is_error") == Some(&Value::Bool(true));
+            let mark = if failed { "agent reported (error) " } else { "agent reported " };
+            self.line(
+                depth + 1,
+                &[(CYAN, "<- "), ("", mark), (DIM, &id_of(result)), ("", " "), ("", &short(result.get("content")))],
+            );
+        }
+        if let Some(value) = input.get("input") {
+            self.line(depth + 1, &[(DIM, "in  "), ("", &short(Some(value)))]);
+        }
+        for (list, what) in [("model_requested_tools", "model asked for "), ("server_executed_tools", "server ran ")] {
+            for call in items(output, list) {
+                let name = call.get("name").map(word).unwrap_or_default();
+                let partial = if call.get("partial").is_some() { " (cut)" } else { "" };
+                self.line(
+                    depth + 1,
+                    &[
+                        (CYAN, "-> "),
+                        ("", what),
+                        (BOLD, &name),
+                        ("", " "),
+                        ("", &short(call.get("arguments"))),
+                        ("", " "),
+                        (DIM, &id_of(call)),
+                        (RED, partial),
+                    ],
+                );
+            }
+        }
+        if let Some(text) = reply_text(output.get("response")) {
+            self.line(depth + 1, &[(DIM, "says "), ("", &short(Some(&Value::from(text))))]);
+        }
+        if let Some(value) = output.get("output") {
+            self.line(depth + 1, &[(DIM, "out "), ("", &short(Some(value)))]);
+        }
+        if let Some(error) = output.get("error_type").filter(|error| !error.is_null()) {
+            self.line(depth + 1, &[(RED, "! "), (RED, &word(error))]);
+        }
+        for issue in items(output, "capture_issues") {
+            self.line(depth + 1, &[(YELLOW, "! gap: "), (YELLOW, &word(issue))]);
+        }
+        if [span.start, span.end].iter().flatten().any(|event| event.truncated) {
+            self.line(depth + 1, &[(YELLOW, "! truncated")]);
+        }
+    }
+}
+
+fn items<'a>(data: &'a Map<String, Value>, name: &str) -> impl Iterator<Item = &'a Value> {
+    data.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn id_of(value: &Value) -> String {
+    value.get("id").filter(|id| !id.is_null()).map_or("without id".to_owned(), word)
+}
+
+/// What the model wrote, whatever the protocol.
+fn reply_text(response: Option<&Value>) -> Option<String> {
+    let response = response?;
+    let chat = response.get("choices").and_then(|choices| choices.get(0)?.get("message")?.get("content")?.as_str());
+    let parts =
+        response.get("content").or_else(|| response.get("output")).and_then(Value::as_array).into_iter().flatten();
+    let nested = parts.flat_map(|part| {
+        part.get("content").and_then(Value::as_array).map_or(std::slice::from_ref(part), Vec::as_slice)
+    });
+    let text =
+        chat.map(str::to_owned).unwrap_or_else(|| nested.filter_map(|part| part.get("text")?.as_str()).collect());
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A value on one line, cut.
+fn short(value: Option<&Value>) -> String {
+    const LONGEST: usize = 160;
+    let text = value.map_or(String::new(), Value::to_string);
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+#[path = "show_tests.rs"]
+mod tests;

@@ -1,0 +1,246 @@
+//! Clients and upstreams that leave, stall or lie, and a proxy that is stopped or runs out of disk.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::support::*;
+
+/// The longest a client's leaving may take to reach the upstream.
+const CLOSED_WITHIN: Duration = Duration::from_millis(150);
+
+fn open(proxy: &Proxy, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(proxy.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(&request(CHAT, proxy.address, body.as_bytes())).unwrap();
+    stream
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_upstream_along() {
+    let part = frame(&json!({"content": "part"}), None);
+    let chunk = format!("{:x}\r\n{part}\r\n", part.len());
+    for (stage, before) in [
+        ("before the head", Vec::new()),
+        ("after the head", SSE_HEAD.to_vec()),
+        ("within the stream", [SSE_HEAD, chunk.as_bytes()].concat()),
+        (
+            "within a JSON body",
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"choices\":[".to_vec(),
+        ),
+    ] {
+        let (left, leaves) = channel::<Instant>();
+        let (sender, receiver) = channel();
+        let (leaves, script) = (Mutex::new(leaves), before.clone());
+        let upstream = Upstream::start(move |_, stream| {
+            let _ = stream.write_all(&script);
+            sender.send(()).unwrap();
+            let left = leaves.lock().unwrap().recv().unwrap();
+            wait_closed(stream, Duration::from_secs(5)).expect("the upstream connection is closed");
+            sender.send(()).unwrap();
+            assert!(left.elapsed() < CLOSED_WITHIN, "{:?}", left.elapsed());
+            sender.send(()).unwrap();
+        });
+        let proxy = Proxy::start(&upstream, &[]);
+        let mut client = open(&proxy, &chat_body());
+        receiver.recv_timeout(Duration::from_secs(5)).unwrap();
+        if !before.is_empty() {
+            // Wait for the head, so that the proxy is where the stage says.
+            let _ = client.read(&mut [0; 4096]).unwrap();
+        }
+        left.send(Instant::now()).unwrap();
+        drop(client);
+        for what in ["closed", "in time"] {
+            receiver.recv_timeout(Duration::from_secs(6)).unwrap_or_else(|_| panic!("{stage}: not {what}"));
+        }
+        let capture = proxy.only_capture();
+        assert_eq!((capture.status().as_str(), capture.error_type()), ("cancelled", "client_disconnected"), "{stage}");
+        if stage == "within the stream" {
+            assert_eq!(capture.end.data["response"]["choices"][0]["message"]["content"], "part");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_leaves_within_its_request_reaches_nobody() {
+    let upstream = Upstream::fixed(json_reply(&json!({"choices": []})));
+    let proxy = Proxy::start(&upstream, &[]);
+    let whole = request(CHAT, proxy.address, chat_body().as_bytes());
+    for cut in [1, 20, whole.len() - chat_body().len(), whole.len() - 1] {
+        let mut stream = TcpStream::connect(proxy.address).unwrap();
+        stream.write_all(&whole[..cut]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(proxy.chat(&json!({"messages": []})).status, 200);
+    assert_eq!((upstream.count(), proxy.files().len()), (1, 1));
+}
+
+#[test]
+fn stalled_readers_hold_the_upstream_back_and_no_memory() {
+    let written = Arc::new(Mutex::new(0_u64));
+    let counter = written.clone();
+    let upstream = Upstream::start(move |_, stream| {
+        let part = frame(&json!({"content": "x".repeat(60_000)}), None);
+        let chunk = format!("{:x}\r\n{part}\r\n", part.len()).into_bytes();
+        let _ = stream.write_all(SSE_HEAD);
+        // Endless, as fast as it is taken.
+        while stream.write_all(&chunk).is_ok() {
+            *counter.lock().unwrap() += chunk.len() as u64;
+        }
+    });
+    let proxy = Proxy::start(&upstream, &["--max-capture-bytes", "65536"]);
+    let clients: Vec<TcpStream> = (0..20).map(|_| open(&proxy, &chat_body())).collect();
+    // Until the sockets' buffers are full.
+    let mut before = 0;
+    eventually("the upstream is held back", || {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = *written.lock().unwrap();
+        std::mem::replace(&mut before, now) == now && now > 0
+    });
+    let memory = proxy.memory();
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(*written.lock().unwrap(), before);
+    assert!(proxy.memory() < memory + 1024, "{} then {} KiB", memory, proxy.memory());
+    assert!(memory < 64 << 10, "{memory} KiB");
+    // Others are served meanwhile.
+    assert_eq!(proxy.send("GET /health", "").status, 200);
+    drop(clients);
+    eventually("all captures are finished", || {
+        texts(&proxy.folder).values().filter(|text| text.contains("capture_summary")).count() == 20
+    });
+}
+
+#[test]
+fn a_stale_connection_is_no_second_request() {
+    // Replies as if it kept the connection, then closes it at once.
+    let upstream = Upstream::closing(json_reply(&json!({"choices": []})));
+    let proxy = Proxy::start(&upstream, &[]);
+    let mut answered = 0;
+    for number in 1..=200 {
+        let got = proxy.send(&format!("{CHAT}\nx-client-request-id: {number}"), "{\"messages\":[]}");
+        assert!(matches!(got.status, 200 | 502), "{}", got.status);
+        answered += usize::from(got.status == 200);
+    }
+    let seen = upstream.received.lock().unwrap().clone();
+    let mut ids: Vec<&str> = seen.iter().map(|request| request.header("x-client-request-id").unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), seen.len(), "a request was sent twice");
+    assert!(answered > 100, "{answered}");
+}
+
+#[test]
+fn killed_hard_what_was_captured_is_readable() {
+    let upstream = Upstream::start(|_, stream| {
+        let mut reply = sse(frame(&json!({"content": "part"}), None).as_bytes());
+        reply.truncate(reply.len() - 5);
+        let _ = stream.write_all(&reply);
+        wait_closed(stream, Duration::from_secs(20));
+    });
+    let mut proxy = Proxy::start(&upstream, &[]);
+    let mut reader = BufReader::new(open(&proxy, &chat_body()));
+    read_head(&mut reader);
+    read_chunk(&mut reader, &mut Vec::new()).unwrap();
+    eventually("the start is written", || texts(&proxy.folder).values().any(|text| text.ends_with('\n')));
+    proxy.child.kill().unwrap();
+    proxy.child.wait().unwrap();
+    let capture = toolreplay::trace::read::read(&proxy.files()[0]).unwrap();
+    assert_eq!((capture.events.len(), capture.errors.len(), capture.summary), (1, 0, None));
+    assert_eq!(capture.events[0].1.data["request"]["messages"][0]["content"], "hello");
+}
+
+#[test]
+fn asked_to_stop_it_lets_streams_end() {
+    for signal in ["TERM", "INT"] {
+        let (go, wait) = channel::<()>();
+        let wait = Mutex::new(wait);
+        let upstream = Upstream::start(move |_, stream| {
+            let text = tool_stream();
+            let (left, right) = text.as_bytes().split_at(100);
+            let mut first = [SSE_HEAD, &chunked([left])].concat();
+            first.truncate(first.len() - 5);
+            stream.write_all(&first).unwrap();
+            wait.lock().unwrap().recv().unwrap();
+            stream.write_all(&chunked([right])).unwrap();
+        });
+        let mut proxy = Proxy::start(&upstream, &[]);
+        let mut idle = TcpStream::connect(proxy.address).unwrap();
+        let mut reader = BufReader::new(open(&proxy, &chat_body()));
+        read_head(&mut reader);
+        proxy.signal(signal);
+        eventually("no new connection is taken", || TcpStream::connect(proxy.address).is_err());
+        assert!(wait_closed(&mut idle, Duration::from_secs(2)).is_some(), "idle connections are closed");
+        go.send(()).unwrap();
+        let mut body = Vec::new();
+        read_chunks(&mut reader, &mut body).unwrap();
+        assert_eq!(body, tool_stream().as_bytes());
+        assert_eq!(proxy.child.wait().unwrap().code(), Some(0), "{signal}");
+        let capture = proxy.only_capture();
+        assert_eq!((capture.status().as_str(), capture.calls().len()), ("ok", 2));
+    }
+}
+
+#[test]
+fn asked_to_stop_it_marks_streams_that_do_not_end() {
+    for twice in [false, true] {
+        let upstream = Upstream::start(|_, stream| {
+            let _ = stream.write_all(SSE_HEAD);
+            wait_closed(stream, Duration::from_secs(30));
+        });
+        let mut proxy = Proxy::start(&upstream, &[]);
+        let mut reader = BufReader::new(open(&proxy, &chat_body()));
+        read_head(&mut reader);
+        let start = Instant::now();
+        proxy.signal("TERM");
+        if twice {
+            eventually("the first signal is taken", || TcpStream::connect(proxy.address).is_err());
+            proxy.signal("TERM");
+        }
+        assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+        assert_eq!(start.elapsed() < Duration::from_secs(3), twice, "{:?}", start.elapsed());
+        let capture = proxy.only_capture();
+        assert_eq!((capture.status().as_str(), capture.error_type()), ("cancelled", "proxy_shutdown"));
+        assert!(capture.issues().contains(&"proxy_shutdown"));
+    }
+}
+
+#[test]
+fn a_full_disk_costs_captures_and_no_traffic() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("small");
+    std::fs::create_dir(&folder).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k,nr_inodes=40", "none"])
+        .arg(&folder)
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: a small file system cannot be mounted here");
+        return;
+    }
+    let upstream = Upstream::fixed(sse(tool_stream().as_bytes()));
+    let proxy = Proxy::at(&upstream.base(), &[], &[], folder.clone(), temporary);
+    let body = chat_body().replace("hello", &"h".repeat(20_000));
+    for _ in 0..10 {
+        let got = proxy.send(CHAT, &body);
+        assert_eq!((got.status, got.body.as_slice()), (200, tool_stream().as_bytes()));
+    }
+    eventually("the log tells", || proxy.log().contains("write failed"));
+    // Without room for another file, nothing is sent unrecorded.
+    let mut statuses = Vec::new();
+    for _ in 0..40 {
+        statuses.push(proxy.send(CHAT, &body).status);
+    }
+    let sent = upstream.count();
+    assert_eq!((statuses.first(), statuses.last()), (Some(&200), Some(&503)));
+    assert_eq!(sent, 10 + statuses.iter().filter(|&&status| status == 200).count());
+    for file in proxy.files() {
+        toolreplay::trace::read::read(&file).unwrap();
+    }
+    drop(proxy);
+    let _ = std::process::Command::new("umount").arg("-l").arg(&folder).status();
+}
