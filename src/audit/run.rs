@@ -1,15 +1,17 @@
 //! Running one plan over many files.
 
-use crate::finding::{Finding, Fingerprint};
+use crate::finding::{Finding, Fingerprint, SourceFile};
+use crate::import::{self, Foreign, Imported, Opening, Recording};
 use crate::json::{self, Scratch};
 use crate::judge::{self, Bench, Judgement, Ruleset, Seen};
 use crate::rules;
+use crate::sanitize::visible;
 use crate::seal::{self, Break, BrokenLink, Chain, SeenLinks, Verifier};
 use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, is_blank};
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -25,9 +27,30 @@ pub struct Input {
     pub shown: String,
     /// Its path from the root of the repository, with `/` between segments, for annotations and SARIF.
     pub from_root: String,
+    /// It was named, rather than found in a folder: then it must be a recording.
+    pub named: bool,
 }
 
 impl Input {
+    /// The file as findings name it.
+    #[must_use]
+    pub fn source_file(&self) -> SourceFile {
+        SourceFile { shown: self.shown.clone(), from_root: self.from_root.clone() }
+    }
+
+    /// A file beside this one, as findings name it.
+    #[must_use]
+    pub fn beside(&self, path: &Path) -> SourceFile {
+        let near = |own: &str, separator: char| {
+            let folder = self.path.as_deref().and_then(Path::parent);
+            let inside = folder.and_then(|folder| path.strip_prefix(folder).ok());
+            let inside = inside.unwrap_or(path).to_string_lossy().into_owned();
+            let inside = if separator == '/' { inside.replace('\\', "/") } else { inside };
+            own.rfind(['/', '\\']).map_or(inside.clone(), |at| format!("{}{inside}", &own[..=at]))
+        };
+        SourceFile { shown: near(&self.shown, std::path::MAIN_SEPARATOR), from_root: near(&self.from_root, '/') }
+    }
+
     /// Opens the file.
     ///
     /// # Errors
@@ -43,12 +66,12 @@ impl Input {
 /// What is done with each file.
 #[derive(Debug)]
 pub enum Plan {
-    /// Judge transcripts.
-    Judge(Ruleset),
+    /// Judge transcripts, and recordings in other formats.
+    Judge(Ruleset, import::Options),
     /// Verify sealed transcripts, and that each ends in the given digest, if there is one.
     Verify(Option<String>),
-    /// Tell transcripts and sealed ones apart; judge both, verify the latter.
-    Audit(Ruleset),
+    /// Tell transcripts, sealed ones and recordings apart; judge them all, verify the sealed ones.
+    Audit(Ruleset, import::Options),
 }
 
 /// Why a file could not be judged.
@@ -87,8 +110,27 @@ pub struct Outcome {
     pub judgement: Judgement,
     /// The chain of a sealed transcript.
     pub chain: Option<Chain>,
-    /// Why nothing was judged.
+    /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
+    /// How a recording in another format was imported.
+    pub import: Option<Import>,
+    /// It is no recording, and nobody said that it is one.
+    pub passed_over: bool,
+}
+
+/// How a recording in another format was imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The format's id.
+    pub format: &'static str,
+    /// Why it was taken for that, in words.
+    pub reason: String,
+    /// The books.
+    pub books: import::Books,
+    /// What had to be said.
+    pub warnings: Vec<import::Warning>,
+    /// Calls that could not be judged, by reason.
+    pub unjudged: import::Unjudged,
 }
 
 impl Outcome {
@@ -156,11 +198,27 @@ fn size(input: &Input) -> u64 {
 fn one(input: &Input, plan: &Plan, threads: usize, progress: &Progress) -> Outcome {
     let counted = |source| Counted { source, bytes: &progress.bytes };
     let outcome = match plan {
-        Plan::Judge(ruleset) => open(input).and_then(|source| judged(counted(source), ruleset, threads)),
+        Plan::Judge(ruleset, options) => opened(input, options).and_then(|opening| match opening {
+            Opening::Native(source) => judged(counted(source), ruleset, threads),
+            Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, false),
+            Opening::Unknown(source, why, foreign) => {
+                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
+            }
+        }),
         Plan::Verify(head) => open(input).and_then(|source| verified(counted(source), head.as_deref(), threads)),
-        Plan::Audit(ruleset) => told_apart(input).and_then(|(layout, source)| match layout {
-            Layout::Transcript => judged(counted(source), ruleset, threads),
-            Layout::Sealed => judged_sealed(counted(source), ruleset, threads),
+        Plan::Audit(ruleset, options) => opened(input, options).and_then(|opening| match opening {
+            Opening::Native(source) => {
+                let (layout, source) = told_apart(source)?;
+                match layout {
+                    Layout::Transcript => judged(counted(source), ruleset, threads),
+                    Layout::Sealed => judged_sealed(counted(source), ruleset, threads),
+                }
+            }
+            Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, true),
+            Opening::Unknown(..) if passes_over(input) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
+            Opening::Unknown(source, why, foreign) => {
+                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
+            }
         }),
     };
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
@@ -170,6 +228,80 @@ pub(super) type Source = Box<dyn Read + Send>;
 
 fn open(input: &Input) -> Result<Source, Failure> {
     input.open().map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })
+}
+
+fn opened(input: &Input, options: &import::Options) -> Result<Opening, Failure> {
+    let source = open(input)?;
+    match import::open(source, input.path.as_deref(), options) {
+        // in a folder there is much JSON that is no recording
+        Err(import::ImportError::Refused(why)) if passes_over(input) => {
+            Ok(Opening::Unknown(Box::new(io::empty()), why, true))
+        }
+        opened => opened.map_err(Failure::from),
+    }
+}
+
+/// Whether a file that is no recording is nobody's loss: it was found in a folder, and its name promises nothing.
+fn passes_over(input: &Input) -> bool {
+    !input.named && input.path.as_deref().is_some_and(import::may_be_anything)
+}
+
+impl From<import::ImportError> for Failure {
+    fn from(error: import::ImportError) -> Failure {
+        match error {
+            import::ImportError::At { line, what } => Failure { line, column: 0, what },
+            other => Failure { line: 0, column: 0, what: visible(&other.to_string()).into_owned() },
+        }
+    }
+}
+
+/// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
+fn no_recording(source: impl Read + Send, why: Option<String>, threads: usize) -> Result<Outcome, Failure> {
+    match seal::check(source, threads) {
+        Ok(()) => Ok(Outcome::default()),
+        Err(error) => {
+            let mut failure = Failure::from(error);
+            if let Some(why) = why {
+                let why = visible(&why).into_owned();
+                failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Imports and judges a recording. `empty`: it may be one without a call.
+fn imported(
+    input: &Input,
+    foreign: Foreign,
+    ruleset: &Ruleset,
+    options: &import::Options,
+    threads: usize,
+    empty: bool,
+) -> Result<Outcome, Failure> {
+    let (format, reason) = (foreign.importer.id, foreign.reason.clone());
+    let mut recording = Recording::to_judge(ruleset, options);
+    recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
+    let io = |error| Failure::from(import::ImportError::Io(error));
+    let mut imported = recording.finish().map_err(io)?;
+    let judgement = imported.judge(ruleset).map_err(io)?;
+    let failure = lost(&imported, empty || options.allow_loss);
+    let Imported { books, unjudged, .. } = imported;
+    let import = Some(Import { format, reason, books, warnings: imported.warnings, unjudged });
+    Ok(Outcome { judgement, failure, import, ..Outcome::default() })
+}
+
+/// What keeps an import from being whole.
+fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
+    if imported.books.calls_in == 0 && !empty {
+        let what = "EMPTY_INPUT: not a single call was found; is it the right format?".to_owned();
+        return Some(Failure { line: 0, column: 0, what });
+    }
+    let (at, what) = imported.loss()?;
+    Some(match imported.file(at) {
+        Some(file) => Failure { line: 0, column: 0, what: format!("{}:{}: {what}", visible(&file.shown), at.line) },
+        None => Failure { line: at.line, column: u64::from(at.column), what },
+    })
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
@@ -182,7 +314,7 @@ fn verified(source: impl Read + Send, head: Option<&str>, threads: usize) -> Res
     if let Some(head) = head {
         chain.expect_head(head);
     }
-    Ok(Outcome { judgement: chain_judgement(&chain), chain: Some(chain), failure: None })
+    Ok(Outcome { judgement: chain_judgement(&chain), chain: Some(chain), failure: None, ..Outcome::default() })
 }
 
 /// What a chain alone gives to report.
@@ -207,7 +339,9 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
         line: broken.line,
         column: 0,
         width: broken.width,
+        file: None,
         related: None,
+        related_file: None,
         tool: None,
         fingerprint: Fingerprint::new(&rules::BROKEN_LINK, &[expected.as_bytes(), b" ", found.as_bytes()], 1),
         detail: Some(detail.into()),
@@ -234,7 +368,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
                 let at = judgement.findings.partition_point(|finding| finding.index < Some(broken.index));
                 judgement.findings.insert(at, broken_link(broken));
             }
-            Ok(Outcome { judgement, chain: Some(chain), failure: None })
+            Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
         }
         Err(ScanError::Read(error)) => Err(error.into()),
         Err(ScanError::Sink(never)) => match never {},
@@ -242,23 +376,10 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 }
 
 /// Which of the two a file is, by the fields of its first record, and the file from its start.
-fn told_apart(input: &Input) -> Result<(Layout, Source), Failure> {
+fn told_apart(mut source: Source) -> Result<(Layout, Source), Failure> {
     let broken = |error| Failure::from(ReadError::Io { line: 0, error });
-    let Some(path) = &input.path else {
-        let mut stdin = io::stdin();
-        let start = first_record(&mut stdin).map_err(broken)?;
-        return Ok((layout(&start), Box::new(Cursor::new(start).chain(stdin))));
-    };
-    let opened = File::open(path);
-    let mut file =
-        opened.map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })?;
-    let start = first_record(&mut file).map_err(broken)?;
-    let layout = layout(&start);
-    Ok(match file.seek(SeekFrom::Start(0)) {
-        Ok(_) => (layout, Box::new(file)),
-        // a pipe
-        Err(_) => (layout, Box::new(Cursor::new(start).chain(file))),
-    })
+    let start = first_record(&mut source).map_err(broken)?;
+    Ok((layout(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
 /// Reads up to the end of the first line that is not blank.
