@@ -151,7 +151,11 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
 
 /// Whether a path is a file that is not compressed.
 fn is_plain(path: &Path) -> bool {
+    // a pipe must not be opened twice: nobody may write to it again
+    if !path.is_file() {
+        return false;
+    }
     let mut start = [0; 2];
     let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
-    path.is_file() && read.is_ok() && start != [0x28, 0xb5] && start != [0x1f, 0x8b]
+    read.is_ok() && start != [0x28, 0xb5] && start != [0x1f, 0x8b]
 }
