@@ -106,6 +106,15 @@ pub struct Place {
     pub line: u64,
 }
 
+/// A file that a recording consists of besides the one that was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its path as the user knows it.
+    pub shown: String,
+    /// Its path from the root of the repository, with `/` between segments.
+    pub from_root: String,
+}
+
 /// One audit result, tied to one line of one file.
 ///
 /// Names come from the transcript as they are there; a renderer makes them safe (`sanitize`).
@@ -123,8 +132,12 @@ pub struct Finding {
     pub column: u64,
     /// The length of the line in UTF-16 code units, 0 if unknown.
     pub width: u32,
+    /// The file the line stands in, if it is not the one that was named.
+    pub file: Option<Arc<SourceFile>>,
     /// The other record.
     pub related: Option<Place>,
+    /// The file of the other record, if it is not the one that was named.
+    pub related_file: Option<Arc<SourceFile>>,
     /// The tool that was called.
     pub tool: Option<Arc<ToolName>>,
     /// What the rule's message needs besides: an agent's name, an error.

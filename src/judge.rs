@@ -3,15 +3,15 @@
 //! Workers print calls and responses; the sink, in file order, remembers and judges. Of a record on which a rule fires
 //! the line is read once more, so that all others cost no more than their prints.
 
-use crate::finding::{Finding, Fingerprint, Place, ToolName};
-use crate::rules::{self, History, Hit, Key, Print, Step};
+use crate::finding::{Finding, Fingerprint, Place, SourceFile, ToolName};
+use crate::rules::{self, History, Hit, Key, Print, SourcedHistory, SourcedStep, Step};
 use crate::scope::Scope;
 use crate::tools::ToolSet;
 use crate::transcript::utf16_width;
 use crate::transcript::{self, Base, Block, Layout, ReadError, Record, ScanError, Visit};
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -47,6 +47,11 @@ impl Ruleset {
     #[must_use]
     pub fn audit(mutators: ToolSet, scope: Option<Scope>) -> Ruleset {
         Ruleset { history: true, scope, mutators, key: Key::random() }
+    }
+
+    /// The key of the prints that this ruleset compares.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
     }
 }
 
@@ -100,6 +105,26 @@ struct Call {
     mutator: bool,
 }
 
+/// A call of a recording, as an importer knows it.
+#[derive(Debug)]
+pub(crate) struct SourcedCall<'a> {
+    pub(crate) step: SourcedStep,
+    /// The print of the record's `response`, whatever that is worth.
+    pub(crate) recorded: Print,
+    /// The tool's name as a JSON string in canonical form.
+    pub(crate) tool: &'a [u8],
+    pub(crate) column: u32,
+    /// The file, if it is not the one that was named.
+    pub(crate) file: Option<Arc<SourceFile>>,
+}
+
+/// What became of a call of a recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Heard {
+    /// There was an identical call before it, with which it could not be compared.
+    pub(crate) unknown: bool,
+}
+
 /// A call outside the scope.
 #[derive(Debug)]
 struct Outside {
@@ -134,6 +159,7 @@ pub(crate) struct Bench<'r> {
     ruleset: &'r Ruleset,
     layout: Layout,
     history: History,
+    sourced: SourcedHistory,
     judgement: Judgement,
     content: blake3::Hasher,
     tools: HashMap<Box<[u8]>, Arc<ToolName>>,
@@ -148,6 +174,7 @@ impl<'r> Bench<'r> {
             ruleset,
             layout,
             history: History::default(),
+            sourced: SourcedHistory::default(),
             judgement: Judgement::default(),
             content: blake3::Hasher::new(),
             tools: HashMap::new(),
@@ -200,11 +227,20 @@ impl<'r> Bench<'r> {
 
     fn finding(&mut self, record: &Record<'_>, place: Place, hit: Hit) -> Finding {
         let (args, tool) = (record.args(), record.tool());
-        let call = self.ruleset.key.print(&[args, tool]).number();
-        let occurrence = self.occurrences.entry(hit.rule.id).or_default().entry(call).or_insert(0);
+        let call = self.ruleset.key.print(&[args, tool]);
+        let name = self.tool_name(tool.as_slice().unwrap_or(b""));
+        let fingerprint = self.fingerprint(hit, call, &args.to_vec(), &tool.to_vec());
+        self.found(place, hit, name, utf16_width(record.text), fingerprint)
+    }
+
+    fn fingerprint(&mut self, hit: Hit, call: Print, args: &[u8], tool: &[u8]) -> Fingerprint {
+        let occurrence = self.occurrences.entry(hit.rule.id).or_default().entry(call.number()).or_insert(0);
         *occurrence += 1;
-        let subject = [b"{\"args\":", args.to_vec().as_slice(), b",\"tool\":", tool.to_vec().as_slice(), b"}"].concat();
-        let fingerprint = Fingerprint::new(hit.rule, &[&subject], *occurrence);
+        let subject = [b"{\"args\":", args, b",\"tool\":", tool, b"}"].concat();
+        Fingerprint::new(hit.rule, &[&subject], *occurrence)
+    }
+
+    fn found(&self, place: Place, hit: Hit, tool: Arc<ToolName>, width: u32, fingerprint: Fingerprint) -> Finding {
         let agent = self.ruleset.scope.as_ref().map(|scope| Arc::clone(&scope.agent));
         Finding {
             rule: hit.rule,
@@ -212,17 +248,17 @@ impl<'r> Bench<'r> {
             index: Some(place.index),
             line: place.line,
             column: 0,
-            width: utf16_width(record.text),
+            width,
+            file: None,
             related: hit.related,
-            tool: Some(self.tool_name(record)),
+            related_file: None,
+            tool: Some(tool),
             detail: agent.filter(|_| hit.rule.id == rules::PERMISSION_OVERREACH.id),
             fingerprint,
         }
     }
 
-    fn tool_name(&mut self, record: &Record<'_>) -> Arc<ToolName> {
-        let tool = record.tool();
-        let literal = tool.as_slice().unwrap_or(b"");
+    fn tool_name(&mut self, literal: &[u8]) -> Arc<ToolName> {
         if let Some(name) = self.tools.get(literal) {
             return Arc::clone(name);
         }
@@ -231,6 +267,51 @@ impl<'r> Bench<'r> {
             self.tools.insert(literal.into(), Arc::clone(&name));
         }
         name
+    }
+
+    /// Another conversation begins: its calls are not compared with those before.
+    pub(crate) fn next_conversation(&mut self) {
+        self.sourced = SourcedHistory::default();
+    }
+
+    /// Takes in the next call of a recording that says more than a transcript.
+    ///
+    /// # Errors
+    /// What `args` says, which is asked only for calls on which a rule fires.
+    pub(crate) fn hear_sourced(
+        &mut self,
+        call: &SourcedCall<'_>,
+        args: impl FnOnce() -> io::Result<Vec<u8>>,
+    ) -> io::Result<Heard> {
+        let step = SourcedStep { mutator: call.step.mutator || self.ruleset.mutators.contains(call.tool), ..call.step };
+        let (mut hits, mut heard) = (Vec::new(), Heard::default());
+        if self.ruleset.history {
+            self.content.update(step.call.bytes());
+            self.content.update(call.recorded.bytes());
+            let judged = self.sourced.observe(step);
+            self.judgement.pairs += u64::from(judged.compared);
+            heard.unknown = judged.unknown;
+            hits = judged.hits;
+        }
+        if self.ruleset.scope.as_ref().is_some_and(|scope| !scope.allowed_tools.contains(call.tool)) {
+            hits.push(if step.ran { rules::overreach() } else { rules::attempt() });
+        }
+        if hits.is_empty() {
+            return Ok(heard);
+        }
+        hits.sort_by_key(|hit| hit.rule.id);
+        let (args, tool) = (args()?, self.tool_name(call.tool));
+        for hit in hits {
+            let fingerprint = self.fingerprint(hit, step.call, &args, call.tool);
+            let mut finding = self.found(step.place, hit, Arc::clone(&tool), 0, fingerprint);
+            finding.column = u64::from(call.column);
+            finding.file = call.file.clone();
+            if hit.rule.id == rules::NON_DETERMINISM.id {
+                self.judgement.divergence.get_or_insert(step.place.index);
+            }
+            self.judgement.findings.push(finding);
+        }
+        Ok(heard)
     }
 
     /// What came of it, when all blocks were heard.

@@ -45,6 +45,8 @@ pub mod judge;
 
 pub mod seal;
 
+pub mod import;
+
 pub mod twin;
 
 pub mod trace;

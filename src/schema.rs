@@ -1,13 +1,14 @@
 //! The published JSON Schemas, made from the types they describe.
 
 use crate::config::Config;
+use crate::import::JsonSideReport;
 use crate::report::JsonReport;
 use crate::scope::ScopeFile;
 use crate::trace::event;
 use schemars::{JsonSchema, Schema, schema_for};
 
 /// The names of the schemas.
-pub const NAMES: [&str; 6] = ["config", "report", "scope", "sealed", "trace-event", "transcript"];
+pub const NAMES: [&str; 7] = ["config", "import", "report", "scope", "sealed", "trace-event", "transcript"];
 
 /// One line of a transcript.
 #[derive(JsonSchema)]
@@ -50,6 +51,7 @@ struct SealedRecord {
 pub fn text(name: &str) -> Option<String> {
     let schema: Schema = match name {
         "config" => schema_for!(Config),
+        "import" => schema_for!(JsonSideReport),
         "report" => schema_for!(JsonReport<'_>),
         "scope" => schema_for!(ScopeFile),
         "sealed" => schema_for!(SealedRecord),

@@ -11,4 +11,4 @@ pub use changes::{
     Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart,
 };
 pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
-pub use run::{Failure, Input, Outcome, Plan, Progress, run, run_source};
+pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};

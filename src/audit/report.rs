@@ -1,10 +1,11 @@
 //! The report: what every renderer shows and no renderer changes.
 
 use super::changes::{Change, Review, Visibility};
-use super::run::{Failure, Input, Outcome};
+use super::run::{Failure, Import, Input, Outcome};
 use super::suppress::Sieve;
 use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
+use crate::import::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::seal::Chain;
 use std::collections::HashMap;
@@ -94,8 +95,10 @@ pub struct FileReport {
     pub divergence: Option<u64>,
     /// The chain, in a sealed transcript.
     pub chain: Option<Chain>,
-    /// Why nothing was judged.
+    /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
+    /// How it was imported, if it is no transcript.
+    pub import: Option<Import>,
     /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
     /// reported there and not twice.
     pub twin: Option<usize>,
@@ -105,6 +108,42 @@ pub struct FileReport {
     pub review: Review,
     /// The findings, by index, then kind.
     pub findings: Vec<Finding>,
+}
+
+impl FileReport {
+    /// Whether its calls were judged, at least those that could be read.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.failure.is_none() || self.import.is_some()
+    }
+}
+
+impl Reported<'_> {
+    /// The path of the file that the finding's line stands in, as the user knows it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.finding.file.as_ref().map_or(&self.file.path, |file| &file.shown)
+    }
+
+    /// The same from the root of the repository.
+    #[must_use]
+    pub fn from_root(&self) -> &str {
+        self.finding.file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
+    }
+
+    /// Where the other record stands: its line, and its file if that is another one than the finding's.
+    #[must_use]
+    pub fn related_line(&self) -> Option<String> {
+        let line = self.finding.related?.line;
+        let other = self.finding.related_file.as_ref().map_or(&self.file.path, |file| &file.shown);
+        if other == self.path() { Some(format!("line {line}")) } else { Some(format!("line {line} of {other}")) }
+    }
+
+    /// The path of the file that the other record stands in, from the root of the repository.
+    #[must_use]
+    pub fn related_from_root(&self) -> &str {
+        self.finding.related_file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
+    }
 }
 
 /// What a run looked at, and what it could not judge.
@@ -203,9 +242,17 @@ impl Report {
         let asides = asides(changes, inputs, &mut outcomes);
         let mut sieve = Sieve::new(settings);
         let mut files = Vec::new();
+        let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
+        // files that are left out must not shift the places that twins name
+        let place = |twin: usize| outcomes[..twin].iter().filter(|outcome| !outcome.passed_over).count();
+        let twins: Vec<Option<usize>> = twins.into_iter().map(|twin| twin.map(place)).collect();
         for (input, (outcome, twin)) in inputs.iter().zip(outcomes.into_iter().zip(twins)) {
+            if outcome.passed_over {
+                continue;
+            }
             let mut findings = outcome.judgement.findings;
-            findings.extend(outcome.failure.as_ref().map(malformed));
+            let partly = outcome.import.is_some();
+            findings.extend(outcome.failure.as_ref().map(|failure| malformed(failure, partly)));
             let divergence = sieve.keep(&input.from_root, &mut findings);
             files.push(FileReport {
                 path: input.shown.clone(),
@@ -215,6 +262,7 @@ impl Report {
                 divergence,
                 chain: outcome.chain,
                 failure: outcome.failure,
+                import: outcome.import,
                 twin,
                 aside: false,
                 review: Review { visibility: visibility(input), ..Review::default() },
@@ -235,7 +283,7 @@ impl Report {
         } else {
             Verdict::Clean
         };
-        Report {
+        let mut report = Report {
             command,
             files,
             suppressed: sieve.suppressed,
@@ -244,7 +292,12 @@ impl Report {
             coverage,
             fail_on: settings.fail_on,
             verdict,
+        };
+        if passed_over > 0 {
+            let files = plural(passed_over, "other file");
+            report.coverage.not_judged.push(format!("{files} in folders, by their content no recordings"));
         }
+        report
     }
 
     /// Notes where a reviewer sees the findings of each file.
@@ -324,6 +377,7 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
             divergence: None,
             chain: None,
             failure: None,
+            import: None,
             twin: None,
             aside: true,
             review: Review { visibility, ..Review::default() },
@@ -340,8 +394,9 @@ fn visibility(input: &Input) -> Visibility {
     if input.path.is_none() || absolute { Visibility::Outside } else { Visibility::Shown }
 }
 
-/// The finding for a file that could not be read.
-fn malformed(failure: &Failure) -> Finding {
+/// The finding for a file that could not be read, or only partly.
+fn malformed(failure: &Failure, partly: bool) -> Finding {
+    let what = if partly { "not all of the recording can be read" } else { "the transcript cannot be read" };
     Finding {
         rule: &MALFORMED_TRANSCRIPT,
         level: MALFORMED_TRANSCRIPT.level,
@@ -349,10 +404,12 @@ fn malformed(failure: &Failure) -> Finding {
         line: failure.line,
         column: failure.column,
         width: 0,
+        file: None,
         related: None,
+        related_file: None,
         tool: None,
         fingerprint: Fingerprint::new(&MALFORMED_TRANSCRIPT, &[failure.what.as_bytes()], 1),
-        detail: Some(failure.to_string().into()),
+        detail: Some(format!("{what}: {failure}").into()),
     }
 }
 
@@ -374,7 +431,7 @@ fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
 
 impl Coverage {
     fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
-        let judged = || files.iter().filter(|file| file.failure.is_none() && !file.aside);
+        let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
         let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
         let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
         let mut not_judged = Vec::new();
@@ -383,7 +440,7 @@ impl Coverage {
                 not_judged.push(format!("{} {why}", plural(count, what)));
             }
         };
-        say(files.iter().filter(|file| file.failure.is_some()).count() as u64, "file", "that cannot be read");
+        say(files.iter().filter(|file| !file.is_judged()).count() as u64, "file", "that cannot be read");
         say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
         say(
             judged().filter(|file| file.twin.is_some()).count() as u64,
@@ -393,6 +450,23 @@ impl Coverage {
         if matches!(command, Command::Audit | Command::Replay) {
             say(calls - pairs, "call", "without an earlier identical call to compare with");
         }
+        let imports = || judged().filter_map(|file| file.import.as_ref());
+        let sum = |count: fn(&Import) -> u64| imports().map(count).sum::<u64>();
+        if matches!(command, Command::Audit | Command::Replay) {
+            say(sum(|import| import.unjudged.no_result), "call", "whose result was not recorded");
+            say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
+            say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
+            say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
+            say(sum(|import| import.unjudged.args_unknown), "call", "whose arguments were not recorded");
+            say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
+            say(sum(|import| import.unjudged.failed), "call", "that failed");
+            say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
+        }
+        say(sum(|import| import.books.orphans), "result", "without a call");
+        let lines = |import: &Import| {
+            import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
+        };
+        say(sum(lines), "line", "that cannot be read");
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }

@@ -1,15 +1,17 @@
 //! Running one plan over many files.
 
-use crate::finding::{Finding, Fingerprint};
+use crate::finding::{Finding, Fingerprint, SourceFile};
+use crate::import::{self, Foreign, Imported, Opening, Recording};
 use crate::json::{self, Scratch};
 use crate::judge::{self, Bench, Judgement, Ruleset, Seen};
 use crate::rules;
+use crate::sanitize::visible;
 use crate::seal::{self, Break, BrokenLink, Chain, SeenLinks, Verifier};
 use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, is_blank};
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -25,9 +27,30 @@ pub struct Input {
     pub shown: String,
     /// Its path from the root of the repository, with `/` between segments, for annotations and SARIF.
     pub from_root: String,
+    /// It was named, rather than found in a folder: then it must be a recording.
+    pub named: bool,
 }
 
 impl Input {
+    /// The file as findings name it.
+    #[must_use]
+    pub fn source_file(&self) -> SourceFile {
+        SourceFile { shown: self.shown.clone(), from_root: self.from_root.clone() }
+    }
+
+    /// A file beside this one, as findings name it.
+    #[must_use]
+    pub fn beside(&self, path: &Path) -> SourceFile {
+        let near = |own: &str, separator: char| {
+            let folder = self.path.as_deref().and_then(Path::parent);
+            let inside = folder.and_then(|folder| path.strip_prefix(folder).ok());
+            let inside = inside.unwrap_or(path).to_string_lossy().into_owned();
+            let inside = if separator == '/' { inside.replace('\\', "/") } else { inside };
+            own.rfind(['/', '\\']).map_or(inside.clone(), |at| format!("{}{inside}", &own[..=at]))
+        };
+        SourceFile { shown: near(&self.shown, std::path::MAIN_SEPARATOR), from_root: near(&self.from_root, '/') }
+    }
+
     /// Opens the file.
     ///
     /// # Errors
@@ -43,12 +66,12 @@ impl Input {
 /// What is done with each file.
 #[derive(Debug)]
 pub enum Plan {
-    /// Judge transcripts.
-    Judge(Ruleset),
+    /// Judge transcripts, and recordings in other formats.
+    Judge(Ruleset, import::Options),
     /// Verify sealed transcripts, and that each ends in the given digest, if there is one.
     Verify(Option<String>),
-    /// Tell transcripts and sealed ones apart; judge both, verify the latter.
-    Audit(Ruleset),
+    /// Tell transcripts, sealed ones and recordings apart; judge them all, verify the sealed ones.
+    Audit(Ruleset, import::Options),
 }
 
 /// Why a file could not be judged.
@@ -87,8 +110,27 @@ pub struct Outcome {
     pub judgement: Judgement,
     /// The chain of a sealed transcript.
     pub chain: Option<Chain>,
-    /// Why nothing was judged.
+    /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
+    /// How a recording in another format was imported.
+    pub import: Option<Import>,
+    /// It is no recording, and nobody said that it is one.
+    pub passed_over: bool,
+}
+
+/// How a recording in another format was imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The format's id.
+    pub format: &'static str,
+    /// Why it was taken for that, in words.
+    pub reason: String,
+    /// The books.
+    pub books: import::Books,
+    /// What had to be said.
+    pub warnings: Vec<import::Warning>,
+    /// Calls that could not be judged, by reason.
+    pub unjudged: import::Unjudged,
 }
 
 impl Outcome {
@@ -117,7 +159,8 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
     let (small, large): (Vec<usize>, Vec<usize>) = (0..inputs.len()).partition(|&place| sizes[place] <= SMALL);
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; inputs.len()]);
     let work = |place: usize, threads: usize| {
-        let outcome = one(&inputs[place], plan, threads, progress);
+        let input = &inputs[place];
+        let outcome = one(input, open(input), plan, threads, progress);
         progress.files.fetch_add(1, Ordering::Relaxed);
         if let Ok(mut outcomes) = outcomes.lock() {
             outcomes[place] = Some(outcome);
@@ -142,18 +185,10 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
     outcomes.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Runs `plan` over one transcript that is no file, such as bytes in memory: the outcome is that of [`run`] over a file
-/// with the same content.
-pub fn run_source(source: impl Read + Send, plan: &Plan, threads: usize) -> Outcome {
-    let outcome = match plan {
-        Plan::Judge(ruleset) => judged(source, ruleset, threads),
-        Plan::Verify(head) => verified(source, head.as_deref(), threads),
-        Plan::Audit(ruleset) => with_layout(source).and_then(|(layout, source)| match layout {
-            Layout::Transcript => judged(source, ruleset, threads),
-            Layout::Sealed => judged_sealed(source, ruleset, threads),
-        }),
-    };
-    outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
+/// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
+/// file with the same content.
+pub fn run_source(input: &Input, source: Box<dyn Read + Send>, plan: &Plan, threads: usize) -> Outcome {
+    one(input, Ok(source), plan, threads, &Progress::default())
 }
 
 /// The size of a regular file; streams count as large, so that all threads work on them.
@@ -167,16 +202,32 @@ fn size(input: &Input) -> u64 {
     })
 }
 
-fn one(input: &Input, plan: &Plan, threads: usize, progress: &Progress) -> Outcome {
+fn one(input: &Input, source: Result<Source, Failure>, plan: &Plan, threads: usize, progress: &Progress) -> Outcome {
     let counted = |source| Counted { source, bytes: &progress.bytes };
-    let outcome = match plan {
-        Plan::Judge(ruleset) => open(input).and_then(|source| judged(counted(source), ruleset, threads)),
-        Plan::Verify(head) => open(input).and_then(|source| verified(counted(source), head.as_deref(), threads)),
-        Plan::Audit(ruleset) => told_apart(input).and_then(|(layout, source)| match layout {
-            Layout::Transcript => judged(counted(source), ruleset, threads),
-            Layout::Sealed => judged_sealed(counted(source), ruleset, threads),
+    let outcome = source.and_then(|source| match plan {
+        Plan::Judge(ruleset, options) => opened(input, source, options).and_then(|opening| match opening {
+            Opening::Native(source) => judged(counted(source), ruleset, threads),
+            Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, false),
+            Opening::Unknown(source, why, foreign) => {
+                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
+            }
         }),
-    };
+        Plan::Verify(head) => verified(counted(source), head.as_deref(), threads),
+        Plan::Audit(ruleset, options) => opened(input, source, options).and_then(|opening| match opening {
+            Opening::Native(source) => {
+                let (layout, source) = told_apart(source)?;
+                match layout {
+                    Layout::Transcript => judged(counted(source), ruleset, threads),
+                    Layout::Sealed => judged_sealed(counted(source), ruleset, threads),
+                }
+            }
+            Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, true),
+            Opening::Unknown(..) if passes_over(input) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
+            Opening::Unknown(source, why, foreign) => {
+                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
+            }
+        }),
+    });
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
 }
 
@@ -184,6 +235,79 @@ pub(super) type Source = Box<dyn Read + Send>;
 
 fn open(input: &Input) -> Result<Source, Failure> {
     input.open().map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })
+}
+
+fn opened(input: &Input, source: Source, options: &import::Options) -> Result<Opening, Failure> {
+    match import::open(source, input.path.as_deref(), options) {
+        // in a folder there is much JSON that is no recording
+        Err(import::ImportError::Refused(why)) if passes_over(input) => {
+            Ok(Opening::Unknown(Box::new(io::empty()), why, true))
+        }
+        opened => opened.map_err(Failure::from),
+    }
+}
+
+/// Whether a file that is no recording is nobody's loss: it was found in a folder, and its name promises nothing.
+fn passes_over(input: &Input) -> bool {
+    !input.named && input.path.as_deref().is_some_and(import::may_be_anything)
+}
+
+impl From<import::ImportError> for Failure {
+    fn from(error: import::ImportError) -> Failure {
+        match error {
+            import::ImportError::At { line, what } => Failure { line, column: 0, what },
+            other => Failure { line: 0, column: 0, what: visible(&other.to_string()).into_owned() },
+        }
+    }
+}
+
+/// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
+fn no_recording(source: impl Read + Send, why: Option<String>, threads: usize) -> Result<Outcome, Failure> {
+    match seal::check(source, threads) {
+        Ok(()) => Ok(Outcome::default()),
+        Err(error) => {
+            let mut failure = Failure::from(error);
+            if let Some(why) = why {
+                let why = visible(&why).into_owned();
+                failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Imports and judges a recording. `empty`: it may be one without a call.
+fn imported(
+    input: &Input,
+    foreign: Foreign,
+    ruleset: &Ruleset,
+    options: &import::Options,
+    threads: usize,
+    empty: bool,
+) -> Result<Outcome, Failure> {
+    let (format, reason) = (foreign.importer.id, foreign.reason.clone());
+    let mut recording = Recording::to_judge(ruleset, options);
+    recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
+    let io = |error| Failure::from(import::ImportError::Io(error));
+    let mut imported = recording.finish().map_err(io)?;
+    let judgement = imported.judge(ruleset).map_err(io)?;
+    let failure = lost(&imported, empty || options.allow_loss);
+    let Imported { books, unjudged, .. } = imported;
+    let import = Some(Import { format, reason, books, warnings: imported.warnings, unjudged });
+    Ok(Outcome { judgement, failure, import, ..Outcome::default() })
+}
+
+/// What keeps an import from being whole.
+fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
+    if imported.books.calls_in == 0 && !empty {
+        let what = "EMPTY_INPUT: not a single call was found; is it the right format?".to_owned();
+        return Some(Failure { line: 0, column: 0, what });
+    }
+    let (at, what) = imported.loss()?;
+    Some(match imported.file(at) {
+        Some(file) => Failure { line: 0, column: 0, what: format!("{}:{}: {what}", visible(&file.shown), at.line) },
+        None => Failure { line: at.line, column: u64::from(at.column), what },
+    })
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
@@ -196,7 +320,7 @@ fn verified(source: impl Read + Send, head: Option<&str>, threads: usize) -> Res
     if let Some(head) = head {
         chain.expect_head(head);
     }
-    Ok(Outcome { judgement: chain_judgement(&chain), chain: Some(chain), failure: None })
+    Ok(Outcome { judgement: chain_judgement(&chain), chain: Some(chain), failure: None, ..Outcome::default() })
 }
 
 /// What a chain alone gives to report.
@@ -221,7 +345,9 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
         line: broken.line,
         column: 0,
         width: broken.width,
+        file: None,
         related: None,
+        related_file: None,
         tool: None,
         fingerprint: Fingerprint::new(&rules::BROKEN_LINK, &[expected.as_bytes(), b" ", found.as_bytes()], 1),
         detail: Some(detail.into()),
@@ -248,7 +374,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
                 let at = judgement.findings.partition_point(|finding| finding.index < Some(broken.index));
                 judgement.findings.insert(at, broken_link(broken));
             }
-            Ok(Outcome { judgement, chain: Some(chain), failure: None })
+            Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
         }
         Err(ScanError::Read(error)) => Err(error.into()),
         Err(ScanError::Sink(never)) => match never {},
@@ -256,34 +382,10 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 }
 
 /// Which of the two a file is, by the fields of its first record, and the file from its start.
-fn told_apart(input: &Input) -> Result<(Layout, Source), Failure> {
-    let Some(path) = &input.path else {
-        let (layout, stdin) = with_layout(io::stdin())?;
-        return Ok((layout, Box::new(stdin)));
-    };
-    let opened = File::open(path);
-    let mut file =
-        opened.map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })?;
-    let start = first_record(&mut file).map_err(unreadable)?;
-    let layout = layout(&start);
-    Ok(match file.seek(SeekFrom::Start(0)) {
-        Ok(_) => (layout, Box::new(file)),
-        // a pipe
-        Err(_) => (layout, Box::new(Cursor::new(start).chain(file))),
-    })
-}
-
-/// What was read already, and the rest.
-type FromStart<R> = io::Chain<Cursor<Vec<u8>>, R>;
-
-/// [`told_apart`] for what can be read only once.
-fn with_layout<R: Read>(mut source: R) -> Result<(Layout, FromStart<R>), Failure> {
-    let start = first_record(&mut source).map_err(unreadable)?;
-    Ok((layout(&start), Cursor::new(start).chain(source)))
-}
-
-fn unreadable(error: io::Error) -> Failure {
-    ReadError::Io { line: 0, error }.into()
+fn told_apart(mut source: Source) -> Result<(Layout, Source), Failure> {
+    let broken = |error| Failure::from(ReadError::Io { line: 0, error });
+    let start = first_record(&mut source).map_err(broken)?;
+    Ok((layout(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
 /// Reads up to the end of the first line that is not blank.
@@ -344,18 +446,19 @@ mod tests {
         let edited = String::from_utf8_lossy(&sealed).replace("\"get\"", "\"got\"").into_bytes();
         let scope = Scope::parse(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
         let plans = [
-            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope))),
-            Plan::Judge(Ruleset::replay(ToolSet::default_mutators())),
+            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), import::Options::default()),
+            Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), import::Options::default()),
             Plan::Verify(Some("0".repeat(64))),
         ];
-        for bytes in [text.as_bytes(), &sealed, &edited, b"{}\n", b""] {
+        for bytes in [text.as_bytes(), &sealed, &edited, b"{}\n", b""].map(<[u8]>::to_vec) {
             let mut file = tempfile::NamedTempFile::new().unwrap();
-            file.write_all(bytes).unwrap();
+            file.write_all(&bytes).unwrap();
             let shown = "it".to_owned();
-            let input = Input { path: Some(file.path().to_owned()), shown: shown.clone(), from_root: shown };
+            let input =
+                Input { path: Some(file.path().to_owned()), shown: shown.clone(), from_root: shown, named: true };
             for plan in &plans {
                 let from_file = run(std::slice::from_ref(&input), plan, 1, &Progress::default()).remove(0);
-                let from_bytes = run_source(bytes, plan, 1);
+                let from_bytes = run_source(&input, Box::new(Cursor::new(bytes.clone())), plan, 1);
                 assert_eq!(from_file.failure, from_bytes.failure);
                 assert_eq!(from_file.chain, from_bytes.chain);
                 let findings = |outcome: &Outcome| format!("{:?}", outcome.judgement.findings);

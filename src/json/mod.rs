@@ -19,6 +19,7 @@ mod tokens;
 
 pub use canonical::{Canonical, MAX_TEXT, Members, Scratch, Span, Unknown, canonical, items, members};
 pub use error::{JsonError, JsonErrorKind, Kind};
+pub(crate) use scan::string_end;
 pub use text::{canonical_string, decode_lossless};
 
 /// How deep containers may nest, the outermost one counted.

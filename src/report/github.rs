@@ -63,16 +63,16 @@ fn message(reported: Reported<'_>) -> String {
         Some(index) => format!("index {index}: {}", finding.message()),
         None => finding.message(),
     };
-    if let Some(related) = finding.related {
-        message.push_str(&format!(" (line {})", related.line));
+    if let Some(line) = reported.related_line() {
+        message.push_str(&format!(" ({line})"));
     }
     message
 }
 
 /// A finding as a line of the log.
 fn plain(reported: Reported<'_>) -> String {
-    let Reported { file, finding } = reported;
-    let mut place = file.path.clone();
+    let finding = reported.finding;
+    let mut place = reported.path().to_owned();
     if finding.line > 0 {
         place.push_str(&format!(":{}", finding.line));
     }
@@ -87,7 +87,7 @@ fn annotation(reported: Reported<'_>, name: &str, out: &mut dyn Write) -> io::Re
         let message = command_data(&clip(&format!("{}: {message}", file.path), MESSAGE));
         return writeln!(out, "::{name} title=toolreplay {title}::{message}");
     }
-    let path = command_property(&file.from_root);
+    let path = command_property(reported.from_root());
     // a file as a whole is annotated on its first line
     let line = finding.line.max(1);
     let message = command_data(&clip(&message, MESSAGE));

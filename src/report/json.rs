@@ -2,8 +2,9 @@
 //! only ever added. `schemas/report.json` is made from these types.
 
 use super::VERSION;
-use crate::audit::{Report, Reported};
+use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
+use crate::import::Warning;
 use crate::sanitize::{InertJson, visible};
 use crate::seal::Chain;
 use serde::Serialize;
@@ -96,10 +97,61 @@ struct JsonFile {
     divergence: Option<u64>,
     /// The hash chain, in a sealed transcript.
     chain: Option<JsonChain>,
-    /// Why nothing in the file was judged.
+    /// Why nothing in the file was judged; of an imported recording, why not all of it was.
     error: Option<JsonError>,
+    /// How a recording in another format was imported; left out for transcripts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    import: Option<JsonImport>,
     /// In a sealed transcript: the file of this run whose calls it repeats; their findings are reported there.
     repeats: Option<String>,
+}
+
+/// How a recording in another format was imported.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonImport {
+    /// The format's id.
+    format: &'static str,
+    /// Why the file was taken for that.
+    reason: String,
+    /// Whether both sums hold.
+    balanced: bool,
+    /// Calls that were met.
+    calls_in: u64,
+    /// Calls that became records.
+    records: u64,
+    /// Calls that were there before.
+    call_copies: u64,
+    /// Calls that an option leaves out.
+    excluded: u64,
+    /// Results that were met.
+    results_in: u64,
+    /// Results that belong to a call.
+    attached: u64,
+    /// Results that were there before.
+    result_copies: u64,
+    /// Results without a call.
+    orphans: u64,
+    /// What had to be said, sorted by code and class.
+    warnings: Vec<JsonWarning>,
+}
+
+/// One kind of warning of an import.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonWarning {
+    /// The code.
+    code: &'static str,
+    /// What kind of it.
+    class: Option<String>,
+    /// How often.
+    count: u64,
+    /// Whether something was lost.
+    loss: bool,
+    /// The line it was met on first, from 1; null: the file as a whole.
+    line: Option<u64>,
+    /// What was met first.
+    detail: Option<String>,
 }
 
 /// A hash chain.
@@ -144,6 +196,9 @@ struct JsonFinding {
     path: String,
     /// The line in the file, from 1; null: the file as a whole.
     line: Option<u64>,
+    /// The column in the line, in characters from 1; left out where the finding is about the whole line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u64>,
     /// The index of the call; null where a line is no record.
     index: Option<u64>,
     /// The tool's name, with hidden characters as escapes.
@@ -156,7 +211,7 @@ struct JsonFinding {
     fingerprint: String,
 }
 
-/// A call in the same file.
+/// A call in the same recording.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct JsonPlace {
@@ -164,6 +219,9 @@ struct JsonPlace {
     index: u64,
     /// Its line, from 1.
     line: u64,
+    /// The file it stands in; left out where that is the one that was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
 }
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -225,9 +283,36 @@ fn files(report: &Report) -> Vec<JsonFile> {
             column: (failure.column > 0).then_some(failure.column),
             message: failure.what.clone(),
         }),
+        import: file.import.as_ref().map(import),
         repeats: file.twin.map(|twin| report.files[twin].path.clone()),
     };
     report.files.iter().map(file).collect()
+}
+
+fn import(import: &Import) -> JsonImport {
+    let books = import.books;
+    let warning = |warning: &Warning| JsonWarning {
+        code: warning.code.name(),
+        class: (!warning.class.is_empty()).then(|| warning.class.clone()),
+        count: warning.count,
+        loss: warning.is_loss(),
+        line: (warning.first.line > 0).then_some(warning.first.line),
+        detail: (!warning.detail.is_empty()).then(|| warning.detail.clone()),
+    };
+    JsonImport {
+        format: import.format,
+        reason: import.reason.clone(),
+        balanced: books.balance(),
+        calls_in: books.calls_in,
+        records: books.records,
+        call_copies: books.call_copies,
+        excluded: books.excluded,
+        results_in: books.results_in,
+        attached: books.attached,
+        result_copies: books.result_copies,
+        orphans: books.orphans,
+        warnings: import.warnings.iter().map(warning).collect(),
+    }
 }
 
 fn chain(chain: &Chain) -> JsonChain {
@@ -243,16 +328,21 @@ fn chain(chain: &Chain) -> JsonChain {
 }
 
 fn finding(reported: Reported<'_>) -> JsonFinding {
-    let Reported { file, finding } = reported;
+    let finding = reported.finding;
     JsonFinding {
         kind: finding.rule.id,
         level: finding.level,
-        path: file.path.clone(),
+        path: reported.path().to_owned(),
         line: (finding.line > 0).then_some(finding.line),
+        column: finding.index.map(|_| finding.column).filter(|column| *column > 0),
         index: finding.index,
         tool: finding.tool.as_deref().map(|tool| visible(&tool.shown).into_owned()),
         message: visible(&finding.message()).into_owned(),
-        related: finding.related.map(|place| JsonPlace { index: place.index, line: place.line }),
+        related: finding.related.map(|place| JsonPlace {
+            index: place.index,
+            line: place.line,
+            path: finding.related_file.as_ref().map(|file| file.shown.clone()),
+        }),
         fingerprint: finding.fingerprint.to_string(),
     }
 }

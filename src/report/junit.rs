@@ -3,7 +3,7 @@
 //! The writer crate escapes attributes but not character data, and would stamp the time of the run: so all text goes
 //! into attributes, made visible before, and the timestamp is fixed.
 
-use crate::audit::{Command, FileReport, Report, Verdict};
+use crate::audit::{Command, FileReport, Report, Reported, Verdict};
 use crate::finding::Rule;
 use crate::rules::{BROKEN_LINK, MALFORMED_TRANSCRIPT, NON_DETERMINISM, PERMISSION_OVERREACH, REDUNDANT_CALL};
 use crate::sanitize::{clip, visible};
@@ -54,16 +54,18 @@ fn suite(report: &Report, file: &FileReport, room: usize) -> TestSuite {
         suite.add_testcase(case);
     }
     for finding in file.findings.iter().take(room) {
-        let mut name = format!("{}: {path}", finding.rule.id);
+        let reported = Reported { file, finding };
+        let own = clip(&visible(reported.path()), TEXT).into_owned();
+        let mut name = format!("{}: {own}", finding.rule.id);
         if finding.line > 0 {
             name.push_str(&format!(":{}", finding.line));
         }
         if let Some(index) = finding.index {
             name.push_str(&format!(" index {index}"));
         }
-        let mut message = format!("{path}:{}: {}: {}", finding.line, finding.level, visible(&finding.message()));
-        if let Some(related) = finding.related {
-            message.push_str(&format!(" (line {})", related.line));
+        let mut message = format!("{own}:{}: {}: {}", finding.line, finding.level, visible(&finding.message()));
+        if let Some(line) = reported.related_line() {
+            message.push_str(&format!(" ({})", visible(&line)));
         }
         let message = clip(&message, 2 * TEXT);
         let kind = finding.rule.id;
@@ -92,7 +94,7 @@ fn rules(report: &Report, file: &FileReport) -> Vec<&'static Rule> {
         return Vec::new();
     }
     let mut rules: Vec<&'static Rule> = vec![&MALFORMED_TRANSCRIPT];
-    if file.failure.is_some() {
+    if !file.is_judged() {
         return rules;
     }
     if file.chain.is_some() {

@@ -53,15 +53,15 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn row(reported: Reported<'_>) -> String {
-    let Reported { file, finding } = reported;
+    let finding = reported.finding;
     let index = finding.index.map_or(String::new(), |index| index.to_string());
-    let mut place = cell(&file.path);
+    let mut place = cell(reported.path());
     if finding.line > 0 {
         place.push_str(&format!("&#58;{}", finding.line));
     }
     let mut message = cell(&finding.message());
-    if let Some(related) = finding.related {
-        message.push_str(&format!(" &#40;line {}&#41;", related.line));
+    if let Some(line) = reported.related_line() {
+        message.push_str(&format!(" &#40;{}&#41;", cell(&line)));
     }
     let tool = cell(finding.tool_text());
     format!("| {} | {} | {place} | {index} | {tool} | {message} |\n", finding.level, finding.rule.id)

@@ -169,8 +169,8 @@ fn location(path: &str, finding: &Finding) -> Location {
 }
 
 fn result(reported: Reported<'_>) -> SarifResult {
-    let Reported { file, finding } = reported;
-    let path = &file.from_root;
+    let finding = reported.finding;
+    let path = reported.from_root();
     let place = RULES.iter().position(|rule| rule.id == finding.rule.id).unwrap_or(0);
     let message = Message::builder().text(sarif_message(&clip(&finding.message(), MESSAGE))).build();
     let fingerprints = BTreeMap::from([("toolreplay/v1".to_owned(), finding.fingerprint.to_string())]);
@@ -192,7 +192,7 @@ fn result(reported: Reported<'_>) -> SarifResult {
         let words = format!("The earlier identical call, index {}.", related.index);
         let earlier = Location::builder()
             .id(1)
-            .physical_location(physical_location(path, related.line, 0))
+            .physical_location(physical_location(reported.related_from_root(), related.line, 0))
             .message(Message::builder().text(words).build())
             .build();
         result.related_locations = Some(vec![earlier]);
@@ -208,7 +208,7 @@ fn left_out(first: Reported<'_>, count: usize) -> SarifResult {
         .rule_index(RULES.len() as i64)
         .level(result_level(first.finding.level))
         .message(Message::builder().text(words).build())
-        .locations(vec![location(&first.file.from_root, first.finding)])
+        .locations(vec![location(first.from_root(), first.finding)])
         .partial_fingerprints(BTreeMap::from([("toolreplay/v1".to_owned(), LEFT_OUT.to_owned())]))
         .build()
 }

@@ -2,7 +2,7 @@
 //!
 //! Every line starts with words of our own: a name or path from outside must not be able to start one.
 
-use crate::audit::{Command, FileReport, Report, Reported};
+use crate::audit::{Command, FileReport, Report};
 use crate::finding::Level;
 use crate::sanitize::visible;
 use crate::seal::Break;
@@ -21,7 +21,7 @@ pub(super) fn write(report: &Report, color: bool, out: &mut dyn Write) -> io::Re
 fn blocks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let several = report.files.len() > 1;
     let mut first = true;
-    for file in report.files.iter().filter(|file| file.failure.is_none()) {
+    for file in report.files.iter().filter(|file| file.is_judged()) {
         if several {
             let gap = if first { "" } else { "\n" };
             writeln!(out, "{gap}==> {} <==", visible(&file.path))?;
@@ -45,8 +45,12 @@ fn findings(report: &Report, file: &FileReport, out: &mut dyn Write) -> io::Resu
     }
     writeln!(out, "findings: {}", file.findings.len())?;
     for finding in &file.findings {
-        let index = finding.index.unwrap_or(0);
-        writeln!(out, "index {index}: {}: {}", finding.rule.id, visible(&finding.message()))?;
+        let (kind, message) = (finding.rule.id, finding.message());
+        match finding.index {
+            Some(index) => writeln!(out, "index {index}: {kind}: {}", visible(&message))?,
+            // what could not be imported of a recording
+            None => writeln!(out, "file: {kind}: {}", visible(&message))?,
+        }
     }
     Ok(())
 }
@@ -66,20 +70,21 @@ fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
 
 fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<()> {
     // where nothing at all could be judged there is nothing to report but the errors, which stand on standard error
-    if !report.files.is_empty() && report.files.iter().all(|file| file.failure.is_some()) {
+    if !report.files.is_empty() && report.files.iter().all(|file| !file.is_judged()) {
         return Ok(());
     }
-    for Reported { file, finding } in report.findings() {
+    for reported in report.findings() {
+        let finding = reported.finding;
         let head = format!("{}[{}]", finding.level, finding.rule.id);
         writeln!(out, "{}: {}", palette.level(finding.level, &head), visible(&finding.message()))?;
-        let mut place = format!("  {} {}", palette.dim("-->"), visible(&file.path));
+        let mut place = format!("  {} {}", palette.dim("-->"), visible(reported.path()));
         if finding.line > 0 {
             place.push_str(&format!(":{}", finding.line));
         }
         if let Some(index) = finding.index {
             place.push_str(&format!(" (index {index}"));
-            if let Some(related) = finding.related {
-                place.push_str(&format!("; the earlier call is index {} on line {}", related.index, related.line));
+            if let (Some(related), Some(line)) = (finding.related, reported.related_line()) {
+                place.push_str(&format!("; the earlier call is index {} on {}", related.index, visible(&line)));
             }
             place.push(')');
         }

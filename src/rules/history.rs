@@ -59,6 +59,15 @@ impl Key {
         Print::of(hasher.finalize())
     }
 
+    /// The print of a text that stands in several parts.
+    pub(crate) fn print_parts(&self, parts: &[&[u8]]) -> Print {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in parts {
+            hasher.update(part);
+        }
+        Print::of(hasher.finalize())
+    }
+
     fn short_print<const ROOM: usize>(&self, values: &[Canonical<'_>], len: usize) -> Print {
         let mut together = [0; ROOM];
         let mut at = 0;

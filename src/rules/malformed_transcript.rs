@@ -15,5 +15,5 @@ pub static MALFORMED_TRANSCRIPT: Rule = Rule {
 };
 
 fn message(finding: &Finding) -> String {
-    format!("the transcript cannot be read: {}", finding.detail_text())
+    finding.detail_text().to_owned()
 }

@@ -13,6 +13,7 @@ mod redundant_call;
 mod seal_deleted;
 mod seal_mismatch;
 mod seal_rewritten;
+mod sourced;
 
 pub use broken_link::BROKEN_LINK;
 pub use history::{Earlier, History, Key, Occurrence, Print, Step};
@@ -24,6 +25,7 @@ pub use redundant_call::REDUNDANT_CALL;
 pub use seal_deleted::SEAL_DELETED;
 pub use seal_mismatch::SEAL_MISMATCH;
 pub use seal_rewritten::SEAL_REWRITTEN;
+pub(crate) use sourced::{SourcedHistory, SourcedStep};
 
 use crate::finding::{Level, Place, Rule};
 
@@ -71,4 +73,9 @@ pub(crate) fn judge(occurrence: &Occurrence) -> impl Iterator<Item = Hit> {
 /// The hit for a call to a tool outside the scope.
 pub(crate) fn overreach() -> Hit {
     Hit { rule: &PERMISSION_OVERREACH, level: PERMISSION_OVERREACH.level, related: None }
+}
+
+/// The hit for such a call that never ran: the agent asked for it and did not get it.
+pub(crate) fn attempt() -> Hit {
+    Hit { level: Level::Warning, ..overreach() }
 }

@@ -15,5 +15,7 @@ pub static PERMISSION_OVERREACH: Rule = Rule {
 };
 
 fn message(finding: &Finding) -> String {
-    format!("tool '{}' is not in the declared scope for agent '{}'", finding.tool_text(), finding.detail_text())
+    // only a call that is known not to have run is less than an error
+    let ran = if finding.level == Level::Error { "" } else { " (attempted: the call never ran)" };
+    format!("tool '{}' is not in the declared scope for agent '{}'{ran}", finding.tool_text(), finding.detail_text())
 }

@@ -117,6 +117,24 @@ where
     }
 }
 
+/// Reads `source` block by block: `work` makes something of each, on any thread; `sink` gets it in order.
+///
+/// # Errors
+/// A read that failed, or the sink's own.
+pub(crate) fn blocks_in_order<T: Send, E: From<std::io::Error> + Send>(
+    source: impl Read + Send,
+    threads: usize,
+    work: impl Fn(&Block) -> T + Sync,
+    mut sink: impl FnMut(&Block, T) -> Result<(), E> + Send,
+) -> Result<(), E> {
+    let (blocks, work) = (Blocks::new(source), |_: &mut Scratch, block: &Block| work(block));
+    let read = if threads <= 1 { in_turn(blocks, work, &mut sink) } else { in_order(blocks, threads, work, &mut sink) };
+    read.map_err(|stopped| match stopped {
+        Stopped::By(error) => error,
+        Stopped::Io(error) => error.into(),
+    })
+}
+
 fn parse_block(block: &Block, layout: Layout, scratch: &mut Scratch, mut visit: impl FnMut(Visit<'_>)) -> Parsed {
     let mut parsed = Parsed { lines: 0, records: 0, first: None, error: None };
     let mut start = 0;

@@ -12,6 +12,7 @@ mod canonical;
 mod cli;
 mod generated;
 mod hostile;
+mod import;
 mod known_answers;
 mod layers;
 mod refusals;

@@ -5,9 +5,11 @@ use crate::input::{self, Source, io_error};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::io::Cursor;
 use std::path::PathBuf;
 use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Verdict};
 use toolreplay::finding::Level;
+use toolreplay::import::Options;
 use toolreplay::judge::Ruleset;
 use toolreplay::report::{self, Format};
 use toolreplay::seal::{self as chain, SealError};
@@ -88,7 +90,7 @@ impl Report {
             Finding {
                 rule: finding.rule.id,
                 level: finding.level.name(),
-                file: reported.file.path.clone(),
+                file: reported.path().to_owned(),
                 line: known(finding.line),
                 column: known(finding.column),
                 index: finding.index,
@@ -205,7 +207,7 @@ pub(crate) fn audit(
     let settings =
         Settings { fail_on: level(fail_on)?, min_level: level(min_level)?, allow_empty, ..Settings::everything() };
     let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(tool_set(&mutators), scope));
+    let plan = Plan::Audit(Ruleset::audit(tool_set(&mutators), scope), Options::default());
     run(py, Command::Audit, &sources, &plan, has_scope, &settings, threads)
 }
 
@@ -219,7 +221,7 @@ pub(crate) fn replay(
     threads: Option<usize>,
 ) -> PyResult<Report> {
     let sources = Source::many(transcripts)?;
-    let plan = Plan::Judge(Ruleset::replay(tool_set(&mutators)));
+    let plan = Plan::Judge(Ruleset::replay(tool_set(&mutators)), Options::default());
     run(py, Command::Replay, &sources, &plan, false, &Settings::everything(), threads)
 }
 
@@ -233,7 +235,7 @@ pub(crate) fn check_scope(
     threads: Option<usize>,
 ) -> PyResult<Report> {
     let sources = Source::many(transcripts)?;
-    let plan = Plan::Judge(Ruleset::scope(input::scope(scope)?));
+    let plan = Plan::Judge(Ruleset::scope(input::scope(scope)?), Options::default());
     run(py, Command::Scope, &sources, &plan, true, &Settings::everything(), threads)
 }
 
@@ -264,11 +266,11 @@ fn run(
 fn outcomes(sources: &[Source], inputs: &[Input], plan: &Plan, threads: usize) -> Vec<Outcome> {
     let files: Vec<Input> = inputs.iter().filter(|input| input.path.is_some()).cloned().collect();
     let mut of_files = library::run(&files, plan, threads, &Progress::default()).into_iter();
-    let outcome = |source: &Source| match source {
+    let outcome = |(source, input): (&Source, &Input)| match source {
         Source::File(_) => of_files.next().unwrap_or_default(),
-        Source::Memory(_, bytes) => library::run_source(&**bytes, plan, threads),
+        Source::Memory(_, bytes) => library::run_source(input, Box::new(Cursor::new(bytes.clone())), plan, threads),
     };
-    sources.iter().map(outcome).collect()
+    sources.iter().zip(inputs).map(outcome).collect()
 }
 
 fn thread_count(asked: Option<usize>) -> PyResult<usize> {

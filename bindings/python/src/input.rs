@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{MAIN_SEPARATOR, PathBuf};
+use std::sync::Arc;
 use toolreplay::audit::Input;
 use toolreplay::scope::{MAX_SCOPE, Scope};
 
@@ -16,14 +17,30 @@ pub(crate) enum Source {
     /// In a file.
     File(PathBuf),
     /// In memory, with the name that reports give it.
-    Memory(String, PyBackedBytes),
+    Memory(String, Shared),
+}
+
+/// Bytes of a Python object that more than one reader may hold.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<PyBackedBytes>);
+
+impl Shared {
+    fn of(bytes: &Bound<'_, PyAny>) -> PyResult<Shared> {
+        Ok(Shared(Arc::new(bytes.extract()?)))
+    }
+}
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Source {
     /// A path, bytes, or a pair of a name and bytes; `None`: it is something else.
     fn of(given: &Bound<'_, PyAny>, place: usize) -> PyResult<Option<Source>> {
         if given.is_instance_of::<PyBytes>() || given.is_instance_of::<PyByteArray>() {
-            return Ok(Some(Source::Memory(format!("<bytes {place}>"), given.extract()?)));
+            return Ok(Some(Source::Memory(format!("<bytes {place}>"), Shared::of(given)?)));
         }
         if let Ok(pair) = given.cast::<PyTuple>()
             && pair.len() == 2
@@ -31,7 +48,7 @@ impl Source {
             && let content = pair.get_item(1)?
             && (content.is_instance_of::<PyBytes>() || content.is_instance_of::<PyByteArray>())
         {
-            return Ok(Some(Source::Memory(name, content.extract()?)));
+            return Ok(Some(Source::Memory(name, Shared::of(&content)?)));
         }
         if given.is_instance_of::<PyString>() || given.hasattr("__fspath__")? {
             return Ok(Some(Source::File(given.extract()?)));
@@ -74,14 +91,14 @@ impl Source {
             Source::File(path) => Some(path.clone()),
             Source::Memory(..) => None,
         };
-        Input { path, shown: name, from_root }
+        Input { path, shown: name, from_root, named: true }
     }
 
     /// Opens it.
     pub(crate) fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
         Ok(match self {
             Source::File(path) => Box::new(File::open(path)?),
-            Source::Memory(_, bytes) => Box::new(&**bytes),
+            Source::Memory(_, bytes) => Box::new(Cursor::new(bytes.clone())),
         })
     }
 }

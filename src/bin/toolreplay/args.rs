@@ -5,6 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use toolreplay::finding::Level;
+use toolreplay::import::{Agents, From as FormatName, IMPORTERS, Options};
 use toolreplay::report::Format;
 use toolreplay::{rules, schema};
 
@@ -15,6 +16,7 @@ Examples:
   toolreplay scope session.jsonl scope.json           one transcript against a scope
   toolreplay seal session.jsonl -o session.sealed.jsonl
   toolreplay verify session.sealed.jsonl              has anybody edited it?
+  toolreplay import session.jsonl -o transcript.jsonl  from what an agent records
   toolreplay explain redundant-call                   what a finding means
 
 Exit codes:
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     Scope(ScopeArgs),
     /// Seal a transcript into a SHA-256 hash chain
     Seal(SealArgs),
+    /// Turn the recordings of agents into a transcript
+    Import(ImportArgs),
+    /// List the formats that can be read besides transcripts
+    Formats(FormatsArgs),
     /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
     SealAll(SealAllArgs),
     /// Verify that nobody edited a sealed transcript
@@ -88,8 +94,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// Files, folders (searched for *.jsonl and *.ndjson, hidden ones left out) and globs; '-' is standard input.
-    /// Sealed transcripts are told apart by their fields, and verified
+    /// Files, folders (searched by the names that recordings have, hidden ones left out) and globs; '-' is standard
+    /// input. Transcripts, sealed ones (which are verified) and the formats that 'toolreplay formats' lists are told
+    /// apart by their content
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -108,6 +115,9 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
 
     /// Lowest level that makes the exit code 1 [default: warning]
     #[arg(long, value_name = "LEVEL", value_parser = level_parser())]
@@ -135,12 +145,15 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Transcripts; '-' is standard input
+    /// Transcripts, or recordings that 'toolreplay formats' lists; '-' is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
 
     #[command(flatten)]
     pub(crate) reports: Reports,
@@ -157,20 +170,103 @@ pub(crate) struct ScopeArgs {
     pub(crate) scope: PathBuf,
 
     #[command(flatten)]
+    pub(crate) importing: Importing,
+
+    #[command(flatten)]
     pub(crate) reports: Reports,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SealArgs {
-    /// Transcript; '-' is standard input
+    /// Transcript, or a recording that 'toolreplay formats' lists; '-' is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
 
     /// Write the sealed transcript here, whole or not at all [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Recordings of one session; '-' is standard input. What several of them repeat becomes one record
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Write the transcript here, whole or not at all [default: standard output]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+
+    /// Which agents' calls become records: all by time, the main agent's alone, or a transcript for each agent and
+    /// conversation beside the output
+    #[arg(long, value_enum, default_value_t = AgentsArg::Merged, value_name = "WHICH")]
+    pub(crate) agents: AgentsArg,
+
+    /// Write where each record came from, every warning and the books to this file, as JSON
+    #[arg(long, value_name = "PATH")]
+    pub(crate) report_losses: Option<PathBuf>,
+
+    /// Read results that are JSON texts as what they say, instead of keeping the text
+    #[arg(long)]
+    pub(crate) parse_json_results: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentsArg {
+    Merged,
+    Main,
+    Separate,
+}
+
+impl From<AgentsArg> for Agents {
+    fn from(agents: AgentsArg) -> Agents {
+        match agents {
+            AgentsArg::Merged => Agents::Merged,
+            AgentsArg::Main => Agents::Main,
+            AgentsArg::Separate => Agents::Separate,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FormatsArgs {
+    /// The format's id; without one, all formats are listed
+    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|importer| importer.id)))]
+    pub(crate) format: Option<String>,
+}
+
+/// How recordings in other formats are read.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Importing {
+    /// Read the files in this format ('native' is that of transcripts) instead of telling it by their content
+    #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser)]
+    pub(crate) from: Option<FormatName>,
+
+    /// Let recordings pass of which lines could not be read, or results have no call
+    #[arg(long)]
+    pub(crate) allow_loss: bool,
+}
+
+impl Importing {
+    pub(crate) fn options(self) -> Options {
+        Options { from: self.from, allow_loss: self.allow_loss, ..Options::default() }
+    }
+}
+
+fn from_parser(id: &str) -> Result<FormatName, String> {
+    FormatName::named(id).ok_or_else(|| {
+        let known: Vec<&str> = IMPORTERS.iter().map(|importer| importer.id).collect();
+        format!("no format is called '{id}'; there are native, {}", known.join(", "))
+    })
+}
+
+/// Which transcripts are sealed.
 #[derive(Debug, Args)]
 pub(crate) struct SealAllArgs {
     /// Transcripts, folders (searched for *.jsonl and *.ndjson, hidden and sealed ones left out) and globs

@@ -13,6 +13,7 @@ use toolreplay::audit::{
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::finding::Level;
+use toolreplay::import;
 use toolreplay::judge::Ruleset;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
@@ -29,7 +30,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         bail!("nothing to audit is named; give files, folders or globs, or set 'paths' in {FILE_NAME}");
     }
     let targets = output::targets(&args.reports)?;
-    let mut found = inputs::find(&place, &args.paths, args.allow_empty)?;
+    let mut found = inputs::find(&place, &args.paths, import::may_be_recording, args.allow_empty)?;
     let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
     output::spare(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     let scope = match &args.scope {
@@ -49,7 +50,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         allow_empty: args.allow_empty,
     };
     let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(mutators, scope));
+    let plan = Plan::Audit(Ruleset::audit(mutators, scope), args.importing.options());
     let so_far = Progress::default();
     let outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));

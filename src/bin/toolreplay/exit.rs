@@ -32,3 +32,8 @@ pub(crate) fn print_error(message: &str) {
 pub(crate) fn print_warning(message: &str) {
     let _ = writeln!(io::stderr(), "warning: {}", visible(message));
 }
+
+/// Writes `note: …` to standard error, made safe to print.
+pub(crate) fn print_note(message: &str) {
+    let _ = writeln!(io::stderr(), "note: {}", visible(message));
+}

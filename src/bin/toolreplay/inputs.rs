@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use toolreplay::audit::Input;
+use toolreplay::import;
 use walkdir::WalkDir;
 
 /// Where the process stands.
@@ -24,10 +25,11 @@ impl Place {
     /// An input for one path, whether it can be read or not.
     pub(crate) fn input(&self, path: &Path) -> Input {
         if path.as_os_str() == "-" {
-            return Input { path: None, shown: "<stdin>".to_owned(), from_root: "stdin".to_owned() };
+            let (shown, from_root) = ("<stdin>".to_owned(), "stdin".to_owned());
+            return Input { path: None, shown, from_root, named: true };
         }
         let shown = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
-        Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown }
+        Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown, named: true }
     }
 
     /// The path from the root of the repository by names alone, for what is asked of another revision: a link that this
@@ -92,15 +94,21 @@ pub(crate) struct Found {
     pub(crate) passed_over: u64,
 }
 
-/// Finds the files behind paths, folders and globs, each once, sorted by path.
-pub(crate) fn find(place: &Place, paths: &[PathBuf], allow_empty: bool) -> anyhow::Result<Found> {
+/// Finds the files behind paths, folders and globs, each once, sorted by path. Of folders those whose names are
+/// `wanted`.
+pub(crate) fn find(
+    place: &Place,
+    paths: &[PathBuf],
+    wanted: fn(&Path) -> bool,
+    allow_empty: bool,
+) -> anyhow::Result<Found> {
     let mut found = Found::default();
     for path in paths {
         if path.is_dir() {
-            folder(place, path, &mut found);
+            folder(place, path, wanted, &mut found);
         } else if let Some(pattern) = pattern(path) {
             let before = found.inputs.len() as u64 + found.passed_over;
-            glob(place, &pattern?, &mut found);
+            glob(place, &pattern?, wanted, &mut found);
             if found.inputs.len() as u64 + found.passed_over == before && !allow_empty {
                 // the others are audited all the same; opening it fails, which is in the report
                 found.inputs.push(place.input(path));
@@ -115,14 +123,20 @@ pub(crate) fn find(place: &Place, paths: &[PathBuf], allow_empty: bool) -> anyho
         let resolved = input.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
         seen.insert(resolved)
     });
+    // an agent's own file is read with the session that started it
+    let sessions: HashSet<PathBuf> = found.inputs.iter().filter_map(|input| input.path.clone()).collect();
+    found.inputs.retain(|input| {
+        let session = input.path.as_deref().filter(|_| !input.named).and_then(import::part_of);
+        session.is_none_or(|session| !sessions.contains(&session))
+    });
     found.inputs.sort_by(|a, b| a.shown.cmp(&b.shown));
     Ok(found)
 }
 
 /// Looks for transcripts in a folder and the folders in it, hidden ones left out.
-fn folder(place: &Place, folder: &Path, found: &mut Found) {
+fn folder(place: &Place, folder: &Path, wanted: fn(&Path) -> bool, found: &mut Found) {
     for entry in walk(folder, false) {
-        found.take(place, entry, is_transcript_name);
+        found.take(place, entry, wanted);
     }
 }
 
@@ -160,7 +174,8 @@ pub(crate) fn would_find(place: &Place, paths: &[PathBuf], file: &Path) -> bool 
 const GLOB: glob::MatchOptions =
     glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-fn is_transcript_name(path: &Path) -> bool {
+/// Whether a name is that of a transcript.
+pub(crate) fn is_transcript_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
 }
 
@@ -181,7 +196,9 @@ impl Found {
     fn take_file(&mut self, place: &Place, path: &Path, wanted: impl Fn(&Path) -> bool) {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => {}
-            Ok(metadata) if metadata.is_file() && wanted(path) => self.inputs.push(place.input(path)),
+            Ok(metadata) if metadata.is_file() && wanted(path) => {
+                self.inputs.push(Input { named: false, ..place.input(path) });
+            }
             // a link to nothing
             Err(_) if wanted(path) => self.inputs.push(place.input(path)),
             _ => self.passed_over += 1,
@@ -216,7 +233,7 @@ fn pattern(path: &Path) -> Option<anyhow::Result<Pattern>> {
     Some(Ok(Pattern { start, fits, whole_folders, hidden_too }))
 }
 
-fn glob(place: &Place, pattern: &Pattern, found: &mut Found) {
+fn glob(place: &Place, pattern: &Pattern, wanted: fn(&Path) -> bool, found: &mut Found) {
     let from_here = pattern.start.as_os_str().is_empty();
     let start = if from_here { Path::new(".") } else { &pattern.start };
     let mut taken: Vec<PathBuf> = Vec::new();
@@ -236,10 +253,10 @@ fn glob(place: &Place, pattern: &Pattern, found: &mut Found) {
             continue;
         }
         if entry.file_type().is_dir() {
-            folder(place, path, found);
+            folder(place, path, wanted, found);
             taken.push(path.to_owned());
         } else {
-            found.take_file(place, path, |path| !pattern.whole_folders || is_transcript_name(path));
+            found.take_file(place, path, |path| !pattern.whole_folders || wanted(path));
         }
     }
 }

@@ -8,6 +8,8 @@ mod changes;
 mod completions;
 mod exit;
 mod explain;
+mod formats;
+mod import;
 mod inputs;
 mod output;
 mod progress;
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
+        Command::Import(args) => import::run(&args, &common),
+        Command::Formats(args) => formats::run(&args),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
         Command::Trace(args) => args.run(&common),

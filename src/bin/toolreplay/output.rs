@@ -3,10 +3,12 @@
 use crate::args::{Common, Reports, When};
 use crate::exit::{self, Outcome};
 use anyhow::{Context as _, bail};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::Report;
+use toolreplay::import::Warning;
 use toolreplay::report::{self, Format};
 
 /// A report that was asked for.
@@ -99,6 +101,7 @@ fn resolved(path: &Path) -> PathBuf {
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
 pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, common: &Common) -> Outcome {
+    say_imports(report, alone);
     for file in &report.files {
         if let Some(failure) = &file.failure {
             let named = !alone || failure.line == 0;
@@ -125,6 +128,29 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, com
         return Err(error);
     }
     Ok(report.verdict.exit_code())
+}
+
+/// What recordings were taken for. Of a single one also why, and what could not be taken over as it was.
+fn say_imports(report: &Report, alone: bool) {
+    let mut formats: BTreeMap<&str, u64> = BTreeMap::new();
+    for file in &report.files {
+        let Some(import) = &file.import else { continue };
+        *formats.entry(import.format).or_default() += 1;
+        if alone {
+            exit::print_note(&format!("read as {}: {}", import.format, import.reason));
+            import.warnings.iter().for_each(|warning| say_warning(warning, &file.path));
+        }
+    }
+    if !alone && !formats.is_empty() {
+        let counts: Vec<String> = formats.iter().map(|(format, count)| format!("{format} ({count})")).collect();
+        exit::print_note(&format!("told by their content: {}; 'toolreplay import' says why", counts.join(", ")));
+    }
+}
+
+/// One warning of an import, with the place it was met first.
+pub(crate) fn say_warning(warning: &Warning, path: &str) {
+    let place = if warning.first.line > 0 { format!("{path}:{}: ", warning.first.line) } else { String::new() };
+    exit::print_warning(&format!("{place}{warning}"));
 }
 
 /// Whether text on standard output is coloured.

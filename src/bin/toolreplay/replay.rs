@@ -15,7 +15,12 @@ pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let targets = output::targets(&args.reports)?;
     output::spare(&targets, args.files.iter().map(PathBuf::as_path))?;
-    let report = report(Command::Replay, &inputs(&args.files)?, &Plan::Judge(Ruleset::replay(mutators)), common);
+    let report = report(
+        Command::Replay,
+        &inputs(&args.files)?,
+        &Plan::Judge(Ruleset::replay(mutators), args.importing.options()),
+        common,
+    );
     output::finish(&report, &targets, args.files.len() == 1, common)
 }
 

@@ -14,7 +14,7 @@ use toolreplay::scope::{MAX_SCOPE, Scope};
 pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
     output::spare(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
-    let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?));
+    let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?), args.importing.options());
     let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
     output::finish(&report, &targets, args.files.len() == 1, common)
 }

@@ -2,13 +2,13 @@
 
 use crate::args::{Common, SealArgs};
 use crate::exit::{self, Outcome};
+use crate::import::{self, Transcript};
 use crate::inputs::Place;
 use crate::output;
 use anyhow::{Context as _, anyhow};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::Path;
-use toolreplay::audit::Input;
 use toolreplay::seal::{SealError, check, seal};
 use toolreplay::transcript::ReadError;
 
@@ -17,35 +17,45 @@ const IN_MEMORY: usize = 4 << 20;
 
 pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
-    match args.output.as_deref().filter(|path| *path != Path::new("-")) {
-        Some(path) => {
-            output::spare_paths([path], [args.file.as_path()])?;
-            let mut failure = None;
-            let written = output::to_file(path, |out| {
-                write(&input, common, out).map_err(|error| {
-                    failure = Some(error);
-                    io::Error::other("sealing failed")
-                })
-            });
-            failure.map_or(written, Err)?;
+    if let Some(path) = output(args) {
+        output::spare_paths([path], [args.file.as_path()])?;
+    }
+    // what is no transcript becomes one first
+    match import::transcript_of(&input, args.importing.options(), common)? {
+        Transcript::File(path, _keep) => {
+            let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
+            match output(args) {
+                Some(output) => to_file(output, source()?, &input.shown, common)?,
+                None => file_to_stdout(source()?, &input.shown, common)?,
+            }
         }
-        None => to_stdout(&input, common)?,
+        Transcript::Stream(source) => match output(args) {
+            Some(output) => to_file(output, source, &input.shown, common)?,
+            None => stream_to_stdout(source, &input.shown, common)?,
+        },
     }
     Ok(exit::CLEAN)
 }
 
-/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
-/// twice, what can be read only once waits.
-fn to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
-    match input.path.as_deref().filter(|path| path.is_file()) {
-        Some(path) => file_to_stdout(path, input, common),
-        None => stream_to_stdout(input, common),
-    }
+fn output(args: &SealArgs) -> Option<&Path> {
+    args.output.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-fn file_to_stdout(path: &Path, input: &Input, common: &Common) -> anyhow::Result<()> {
-    let mut file = File::open(path).with_context(|| format!("{}: cannot be opened", input.shown))?;
-    check(&mut file, common.threads()).map_err(|error| refused(&input.shown, error))?;
+fn to_file(output: &Path, source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
+    let mut failure = None;
+    let written = output::to_file(output, |out| {
+        write(source, shown, common, out).map_err(|error| {
+            failure = Some(error);
+            io::Error::other("sealing failed")
+        })
+    });
+    failure.map_or(written, Err)
+}
+
+/// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
+/// twice, what can be read only once waits.
+fn file_to_stdout(mut file: File, shown: &str, common: &Common) -> anyhow::Result<()> {
+    check(&mut file, common.threads()).map_err(|error| refused(shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked
@@ -66,9 +76,9 @@ fn file_to_stdout(path: &Path, input: &Input, common: &Common) -> anyhow::Result
     }
 }
 
-fn stream_to_stdout(input: &Input, common: &Common) -> anyhow::Result<()> {
+fn stream_to_stdout(source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
     let mut sealed = BufWriter::with_capacity(256 << 10, tempfile::SpooledTempFile::new(IN_MEMORY));
-    write(input, common, &mut sealed)?;
+    write(source, shown, common, &mut sealed)?;
     let mut sealed =
         sealed.into_inner().map_err(io::IntoInnerError::into_error).context("cannot write a temporary file")?;
     sealed.rewind().context("cannot read a temporary file")?;
@@ -84,9 +94,7 @@ fn refused(shown: &str, error: ReadError) -> anyhow::Error {
     }
 }
 
-fn write(input: &Input, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let shown = &input.shown;
-    let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
+fn write(source: impl Read + Send, shown: &str, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match seal(source, common.threads(), out) {
         Ok(_) => Ok(()),
         Err(SealError::Read(error)) => Err(refused(shown, error)),

@@ -18,7 +18,7 @@ use toolreplay::twin::{self, Difference};
 pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
     let place = Place::current()?;
-    let mut found = inputs::find(&place, &args.paths, false)?;
+    let mut found = inputs::find(&place, &args.paths, inputs::is_transcript_name, false)?;
     // a folder holds the sealed ones too
     found.inputs.retain(|input| !input.path.as_deref().is_some_and(is_sealed));
     let twins = twins(&found.inputs, args.into.as_deref())?;
@@ -98,7 +98,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
         let chain = verify(old, common.threads()).map_err(|error| anyhow!("{shown}: {error}"))?;
         if let Some(broken) = chain.broken.clone() {
             let judgement = Judgement { calls: chain.links, ..Judgement::default() };
-            let mut outcome = Outcome { judgement, chain: Some(chain), failure: None };
+            let mut outcome = Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() };
             outcome.break_chain(Some(broken));
             return Ok(outcome);
         }
@@ -110,7 +110,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
     }
     let chain = Chain { links: links.links, head: links.head, head_line: links.links, broken: None };
     let judgement = Judgement { calls: links.links, ..Judgement::default() };
-    Ok(Outcome { judgement, chain: Some(chain), failure: None })
+    Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
 }
 
 /// The outcome for a transcript that did more than grow since it was sealed.
@@ -125,5 +125,5 @@ fn refused(input: &Input, twin: &Path) -> anyhow::Result<Option<Outcome>> {
     let name = twin.file_name().unwrap_or_default().to_string_lossy();
     let finding = parted(&found, &input.shown, &name, false);
     let judgement = Judgement { calls: found.index, findings: vec![finding], ..Judgement::default() };
-    Ok(Some(Outcome { judgement, chain: None, failure: None }))
+    Ok(Some(Outcome { judgement, chain: None, failure: None, ..Outcome::default() }))
 }

@@ -43,7 +43,11 @@ impl Parser {
         }
         while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = bytes.split_at(end);
-            if self.line.is_empty() {
+            if self.line.is_empty() && self.data.len() + line.len() > self.limit {
+                // as `keep` does with a line that comes in pieces
+                self.skip();
+                self.end_line(b":", on_frame);
+            } else if self.line.is_empty() {
                 self.end_line(line, on_frame);
             } else {
                 self.keep(line);
@@ -106,10 +110,6 @@ impl Parser {
                 if self.skipping {
                     return;
                 }
-                if self.data.len() + value.len() > self.limit {
-                    self.skip();
-                    return;
-                }
                 if self.has_data {
                     self.data.push(b'\n');
                 }
@@ -143,6 +143,23 @@ impl Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_is_the_same_however_a_line_is_cut() {
+        for length in 50..80 {
+            let text = format!("data: {}\n\ndata: b\n\n", "a".repeat(length));
+            let read = |cut: usize| {
+                let (mut parser, mut seen) = (Parser::new(64), Vec::new());
+                for piece in [&text.as_bytes()[..cut], &text.as_bytes()[cut..]] {
+                    parser.feed(piece, &mut |frame| seen.push(frame.data.to_vec()));
+                }
+                (seen, parser.oversized())
+            };
+            let whole = read(0);
+            assert!((1..text.len()).all(|cut| read(cut) == whole), "{length}");
+            assert_eq!(whole.1, u64::from(length + "data: ".len() > 64), "{length}");
+        }
+    }
 
     fn frames(chunks: &[&[u8]]) -> (Vec<(Option<String>, String)>, bool) {
         let mut parser = Parser::new(64);

@@ -1,0 +1,27 @@
+//! `toolreplay formats`: what can be read besides transcripts.
+
+use crate::args::FormatsArgs;
+use crate::exit::Outcome;
+use crate::output;
+use std::fmt::Write as _;
+use toolreplay::import::IMPORTERS;
+
+pub(crate) fn run(args: &FormatsArgs) -> Outcome {
+    let mut text = String::new();
+    for importer in IMPORTERS.iter().filter(|importer| args.format.as_deref().is_none_or(|id| id == importer.id)) {
+        if args.format.is_none() {
+            let _ = writeln!(text, "{:<20} {}", importer.id, importer.title);
+            let _ = writeln!(text, "{:<20} {}", "", importer.lies);
+        } else {
+            let _ = writeln!(
+                text,
+                "{}: {}\nwhere: {}\ntools: {}",
+                importer.id,
+                importer.title,
+                importer.lies,
+                importer.tools()
+            );
+        }
+    }
+    output::print(text.as_bytes())
+}

@@ -1,0 +1,161 @@
+//! `toolreplay import`: what agents record, as a transcript.
+
+use crate::args::{Common, ImportArgs};
+use crate::exit::{self, Outcome};
+use crate::inputs::Place;
+use crate::output;
+use anyhow::{Context as _, anyhow, bail};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use toolreplay::audit::Input;
+use toolreplay::import::{Agents, Imported, Opening, Options, Recording, open};
+
+/// The exit code of an import that lost something, where that was not allowed.
+const LOST: u8 = 2;
+
+pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
+    let options =
+        Options { agents: args.agents.into(), parse_json_results: args.parse_json_results, ..args.importing.options() };
+    let to_stdout = args.output.as_deref().is_none_or(|path| path == Path::new("-"));
+    if options.agents == Agents::Separate && to_stdout {
+        bail!("--agents separate writes several transcripts; name the first one with --output");
+    }
+    let place = Place::current()?;
+    let inputs: Vec<Input> = args.files.iter().map(|file| place.input(file)).collect();
+    let mut imported = read(&inputs, &options, common)?;
+    say(&imported, &inputs);
+    let code = match failure(&imported, &inputs, &options) {
+        Some(why) => {
+            exit::print_error(&why);
+            LOST
+        }
+        None => exit::CLEAN,
+    };
+    if let Some(path) = &args.report_losses {
+        output::to_file(path, |out| imported.write_report(out))?;
+    }
+    for part in imported.parts() {
+        match args.output.as_deref().filter(|_| !to_stdout) {
+            Some(path) => output::to_file(&beside(path, &part.name), |out| imported.write(&part, out))?,
+            None => output::to_stdout(|out| imported.write(&part, out))?,
+        }
+    }
+    if options.agents == Agents::Merged && imported.conversations() > 1 {
+        let count = imported.conversations();
+        exit::print_note(&format!("{count} conversations in one transcript; --agents separate writes one for each"));
+    }
+    Ok(code)
+}
+
+/// Where the transcript of one agent goes.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    if name.is_empty() {
+        return path.to_owned();
+    }
+    let safe: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(80).collect();
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let extension = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}.{safe}{extension}"))
+}
+
+/// Reads files as one recording.
+fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<Imported> {
+    let mut recording = Recording::to_write(options);
+    for input in inputs {
+        let shown = &input.shown;
+        let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
+        let opened = open(source, input.path.as_deref(), options).map_err(|error| anyhow!("{shown}: {error}"))?;
+        match opened {
+            Opening::Foreign(foreign) => {
+                exit::print_note(&format!("{shown}: read as {}: {}", foreign.importer.id, foreign.reason));
+                recording
+                    .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
+                    .map_err(|error| anyhow!("{shown}: {error}"))?;
+            }
+            Opening::Native(mut source) => {
+                // an empty file is an empty transcript, but a recording of nothing is none
+                let mut start = Vec::new();
+                let _ = io::Read::take(&mut source, 1 << 20).read_to_end(&mut start);
+                if start.trim_ascii().is_empty() {
+                    bail!("{shown}: EMPTY_INPUT: the file is empty; expected the recording of an agent");
+                }
+                bail!("{shown}: this is a transcript already; there is nothing to import");
+            }
+            Opening::Unknown(_, why, _) => bail!(
+                "{shown}: in no format that 'toolreplay formats' lists: {why}; --from names the format of what is damaged"
+            ),
+        }
+    }
+    recording.finish().context("cannot keep what was read")
+}
+
+/// What was taken over and what was not.
+fn say(imported: &Imported, inputs: &[Input]) {
+    for warning in &imported.warnings {
+        let path = imported.shown(warning.first).or_else(|| inputs.first().map(|input| &*input.shown));
+        output::say_warning(warning, path.unwrap_or_default());
+    }
+    imported.books.to_string().lines().for_each(exit::print_note);
+}
+
+fn failure(imported: &Imported, inputs: &[Input], options: &Options) -> Option<String> {
+    if imported.books.calls_in == 0 && !options.allow_loss {
+        return Some("EMPTY_INPUT: not a single call was found; is it the right format?".to_owned());
+    }
+    let (at, what) = imported.loss()?;
+    let path = imported.shown(at).or_else(|| inputs.first().map(|input| &*input.shown)).unwrap_or_default();
+    Some(if at.line > 0 { format!("{path}:{}: {what}", at.line) } else { format!("{path}: {what}") })
+}
+
+/// A transcript, whatever format it came in.
+pub(crate) enum Transcript {
+    /// In a file, which may be read more than once; the second part removes it in the end if it is a temporary one.
+    File(PathBuf, Option<tempfile::NamedTempFile>),
+    /// What can be read only once.
+    Stream(Box<dyn io::Read + Send>),
+}
+
+/// The transcript of a file. What no format fits is left to the reader of transcripts, which explains it best.
+pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) -> anyhow::Result<Transcript> {
+    let source = input.open().with_context(|| format!("{}: cannot be opened", input.shown))?;
+    let opened = open(source, input.path.as_deref(), &options).map_err(|error| anyhow!("{}: {error}", input.shown))?;
+    let foreign = match (opened, input.path.as_deref().filter(|path| is_plain(path))) {
+        (Opening::Foreign(foreign), _) => foreign,
+        (Opening::Native(_) | Opening::Unknown(..), Some(path)) => {
+            return Ok(Transcript::File(path.to_owned(), None));
+        }
+        (Opening::Native(source) | Opening::Unknown(source, ..), None) => return Ok(Transcript::Stream(source)),
+    };
+    exit::print_note(&format!("{}: read as {}: {}", input.shown, foreign.importer.id, foreign.reason));
+    let mut recording = Recording::to_write(&options);
+    recording
+        .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
+        .map_err(|error| anyhow!("{}: {error}", input.shown))?;
+    let mut imported = recording.finish().context("cannot keep what was read")?;
+    let inputs = std::slice::from_ref(input);
+    say(&imported, inputs);
+    if let Some(why) = failure(&imported, inputs, &options) {
+        bail!("{why}");
+    }
+    let mut file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+    let parts = imported.parts();
+    let written = parts.iter().try_for_each(|part| {
+        let mut out = io::BufWriter::with_capacity(64 << 10, file.as_file_mut());
+        imported.write(part, &mut out)?;
+        io::Write::flush(&mut out)
+    });
+    written.context("cannot write a temporary file")?;
+    Ok(Transcript::File(file.path().to_owned(), Some(file)))
+}
+
+/// Whether a path is a file that is not compressed.
+fn is_plain(path: &Path) -> bool {
+    // a pipe must not be opened twice: nobody may write to it again
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = [0; 2];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
+    read.is_ok() && start != [0x28, 0xb5] && start != [0x1f, 0x8b]
+}

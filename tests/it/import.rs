@@ -1,0 +1,339 @@
+//! Recordings in other formats: what the samples under `samples/import` do not show by themselves.
+
+use crate::{root, run};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A line of a Claude Code session.
+fn line(kind: &str, number: u64, message: &str, blocks: Value) -> String {
+    let record = json!({
+        "type": kind, "sessionId": "s", "uuid": format!("u{number}"), "isSidechain": false,
+        "timestamp": format!("2026-01-01T00:00:{number:02}Z"),
+        "message": {"role": kind, "id": message, "content": blocks},
+    });
+    format!("{record}\n")
+}
+
+fn call(number: u64, message: &str, id: &str, tool: &str, args: Value) -> String {
+    line("assistant", number, message, json!([{"type": "tool_use", "id": id, "name": tool, "input": args}]))
+}
+
+fn answer(number: u64, id: &str, text: &str) -> String {
+    line("user", number, "", json!([{"type": "tool_result", "tool_use_id": id, "content": text}]))
+}
+
+fn audit(path: &Path, more: &[&str]) -> (i32, Value) {
+    let path = path.to_str().unwrap();
+    let ran = run([&["audit", "--no-config", "--format", "json", path][..], more].concat());
+    (ran.code, serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr)))
+}
+
+fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> std::path::PathBuf {
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The place of a finding comes from the parser: the same id stands on three lines, and the blank ones count.
+#[test]
+fn a_finding_points_at_its_line_where_ids_are_reused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = [
+        call(0, "m1", "same", "Read", json!({"file_path": "a"})),
+        answer(1, "same", "A"),
+        "\n\n".to_owned(),
+        call(2, "m2", "same", "Read", json!({"file_path": "b"})),
+        answer(3, "same", "B"),
+        call(4, "m3", "other", "Read", json!({"file_path": "b"})),
+        answer(5, "other", "B"),
+    ]
+    .concat();
+    let (code, report) = audit(&written(&folder, "s.jsonl", &text), &[]);
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!((code, findings.len()), (1, 1), "{report:#}");
+    assert_eq!(findings[0]["kind"], "redundant-call");
+    assert_eq!((&findings[0]["line"], &findings[0]["index"]), (&json!(7), &json!(2)));
+    assert_eq!(findings[0]["related"], json!({"index": 1, "line": 5}));
+}
+
+/// In a document every call has the line, and in one long line the column, of its own value.
+#[test]
+fn a_finding_in_a_document_points_at_its_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = |id: &str| json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": {"name": "get", "arguments": "{}"}}]});
+    let tool = |text: &str| json!({"role": "tool", "tool_call_id": "x", "content": text});
+    let messages = json!([call("x"), tool("1"), call("x"), tool("2")]);
+    let text = messages.to_string();
+    let (_, report) = audit(&written(&folder, "one-line.json", &text), &[]);
+    let finding = &report["findings"][0];
+    let second = text.match_indices("{\"function\"").nth(1).unwrap().0 + 1;
+    assert_eq!((&finding["line"], &finding["column"]), (&json!(1), &json!(second)), "{report:#}");
+    let pretty = serde_json::to_string_pretty(&messages).unwrap();
+    let (_, report) = audit(&written(&folder, "pretty.json", &pretty), &[]);
+    let at = pretty.match_indices("\"function\": {").nth(1).unwrap().0;
+    let line = pretty[..at].matches('\n').count();
+    assert_eq!(report["findings"][0]["line"], json!(line), "{report:#}");
+}
+
+/// A call that never ran changed nothing, is repeated by nothing, and is no more than an attempt on the scope.
+#[test]
+fn calls_that_never_ran_are_attempts() {
+    let folder = tempfile::tempdir().unwrap();
+    let rejected = line(
+        "user",
+        3,
+        "",
+        json!([{"type": "tool_result", "tool_use_id": "w", "is_error": true, "content": "The user doesn't want to proceed with this tool use."}]),
+    );
+    let text = [
+        call(0, "m1", "r1", "Read", json!({"file_path": "a"})),
+        answer(1, "r1", "A"),
+        call(2, "m2", "w", "Write", json!({"file_path": "a"})),
+        rejected,
+        call(4, "m3", "r2", "Read", json!({"file_path": "a"})),
+        answer(5, "r2", "A"),
+        call(6, "m4", "w2", "Write", json!({"file_path": "a"})),
+        answer(7, "w2", "done"),
+    ]
+    .concat();
+    let session = written(&folder, "s.jsonl", &text);
+    let scope = written(&folder, "scope.json", "{\"agent\":\"reader\",\"allowed_tools\":[\"Read\"]}");
+    let (_, report) = audit(&session, &["--scope", scope.to_str().unwrap()]);
+    let found: Vec<(&str, &str, u64)> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (f["kind"].as_str().unwrap(), f["level"].as_str().unwrap(), f["index"].as_u64().unwrap()))
+        .collect();
+    let expected = [
+        ("permission-overreach", "warning", 1),
+        ("redundant-call", "warning", 2),
+        ("permission-overreach", "error", 3),
+    ];
+    assert_eq!(found, expected);
+    assert!(report["findings"][0]["message"].as_str().unwrap().ends_with("(attempted: the call never ran)"));
+}
+
+#[test]
+fn losses_fail_a_run_unless_they_are_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = [
+        answer(0, "gone", "what was this?"),
+        call(1, "m1", "a", "Read", json!({"file_path": "a"})),
+        answer(2, "a", "A"),
+        call(3, "m2", "b", "Read", json!({"file_path": "a"})),
+        answer(4, "b", "A"),
+    ]
+    .concat();
+    let session = written(&folder, "s.jsonl", &text);
+    let (code, report) = audit(&session, &[]);
+    assert_eq!((code, &report["verdict"]), (2, &json!("failed")));
+    // what could be read was judged all the same
+    let kinds: Vec<&str> =
+        report["findings"].as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["redundant-call", "malformed-transcript"]);
+    assert_eq!(audit(&session, &["--allow-loss"]).0, 1);
+    let shown = session.to_str().unwrap();
+    for command in ["replay", "import", "seal"] {
+        assert_eq!(run([command, shown]).code, 2, "{command}");
+        assert_ne!(run([command, shown, "--allow-loss"]).code, 2, "{command}");
+    }
+}
+
+/// A folder holds much that is no recording; what is named must be one.
+#[test]
+fn only_what_was_named_must_be_a_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    written(&folder, "package.json", "{\"name\":\"x\",\"version\":\"1\"}");
+    written(&folder, "notes/data.json", "[1,2,3]");
+    written(&folder, "readme.txt", "hello");
+    let text = [call(0, "m1", "a", "Read", json!({"file_path": "a"})), answer(1, "a", "A")].concat();
+    written(&folder, "runs/s.jsonl", &text);
+    written(&folder, "runs/s/subagents/agent-1.jsonl", &text.replace("\"s\"", "\"t\"").replace(":false", ":true"));
+    let (code, report) = audit(folder.path(), &[]);
+    assert_eq!((code, &report["coverage"]["files"], report["files"].as_array().unwrap().len()), (0, &json!(1), 1));
+    let not_judged = report["coverage"]["not_judged"].to_string();
+    assert!(not_judged.contains("2 other files in folders, by their content no recordings"), "{not_judged}");
+    assert!(not_judged.contains("1 other file in folders, by their names no transcripts"), "{not_judged}");
+    assert_eq!(run(["audit", "--no-config", folder.path().join("package.json").to_str().unwrap()]).code, 2);
+}
+
+#[test]
+fn formats_can_be_named_and_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    // one line of either kind: nobody can tell
+    let codex = json!({"timestamp": "t", "type": "response_item", "payload": {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "1"}});
+    let path = written(&folder, "x.jsonl", &format!("{}{codex}\n", call(0, "m", "a", "Read", json!({}))));
+    let path = path.to_str().unwrap();
+    let refused = run(["import", path]);
+    assert!(refused.code == 2 && refused.stderr.contains("claude-code (1)"), "{}", refused.stderr);
+    let named = run(["import", path, "--from", "codex"]);
+    assert_eq!((named.code, named.stdout.contains("\"tool\":\"f\"")), (0, true), "{}", named.stderr);
+    let native = run(["replay", "--from", "native", path]);
+    assert!(native.code == 2 && native.stderr.starts_with("error: line 1: "), "{}", native.stderr);
+    let listed = run(["formats"]).stdout;
+    for importer in toolreplay::import::IMPORTERS {
+        assert!(listed.contains(importer.id) && run(["formats", importer.id]).stdout.contains("tools: "));
+        let page = std::fs::read_to_string(root().join("docs/formats.md")).unwrap();
+        assert!(page.contains(&format!("\n## `{}`", importer.id)), "docs/formats.md lacks {}", importer.id);
+        let samples = root().join("samples/import").join(importer.id);
+        assert!(samples.read_dir().is_ok_and(|mut files| files.next().is_some()), "no samples of {}", importer.id);
+    }
+}
+
+/// The side report says of every record where it came from, and its sums are those of the import.
+#[test]
+fn the_side_report_follows_its_books() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, side) = (folder.path().join("out.jsonl"), folder.path().join("side.json"));
+    let ran = run([
+        "import",
+        "samples/import/claude-code/agents.jsonl",
+        "-o",
+        out.to_str().unwrap(),
+        "--report-losses",
+        side.to_str().unwrap(),
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let side: Value = serde_json::from_slice(&std::fs::read(&side).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&toolreplay::schema::text("import").unwrap()).unwrap();
+    let faults: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&side).map(|fault| fault.to_string()).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    let records = side["records"].as_array().unwrap();
+    assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), records.len());
+    let calls = |name: &str| side["calls"][name].as_u64().unwrap();
+    assert_eq!(calls("in"), calls("records") + calls("copies_dropped") + calls("excluded"));
+    assert_eq!(records[3]["thread"], "agent:aaa");
+    assert_eq!(
+        records[3]["place"],
+        json!({"file": "samples/import/claude-code/agents/subagents/agent-aaa.jsonl", "line": 1, "column": null})
+    );
+    assert_eq!(records[0]["time"], "2026-03-01T10:00:01.000000000Z");
+}
+
+#[test]
+fn agents_can_be_left_out_or_written_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = "samples/import/claude-code/agents.jsonl";
+    let main = run(["import", sample, "--agents", "main"]);
+    assert_eq!(main.stdout.lines().count(), 3);
+    assert!(
+        main.stderr.contains("calls in: 7 = 3 records + 1 copies dropped + 3 excluded by option"),
+        "{}",
+        main.stderr
+    );
+    let out = folder.path().join("out.jsonl");
+    assert_eq!(run(["import", sample, "--agents", "separate", "-o", out.to_str().unwrap()]).code, 0);
+    for (name, calls) in [("out.jsonl", 3), ("out.agent_aaa.jsonl", 2), ("out.agent_bbb.jsonl", 1)] {
+        let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(text.lines().count(), calls, "{name}");
+        assert!(text.starts_with("{\"index\":0,"));
+    }
+    assert_eq!(run(["import", sample, "--agents", "separate"]).code, 2);
+}
+
+/// Copies of one session in two files are one history.
+#[test]
+fn several_files_of_one_session_are_united() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = [call(0, "m1", "a", "Read", json!({"file_path": "a"})), answer(1, "a", "A")].concat();
+    let resumed =
+        [first.as_str(), &call(2, "m2", "b", "Read", json!({"file_path": "b"})), &answer(3, "b", "B")].concat();
+    let (one, two) = (written(&folder, "1.jsonl", &first), written(&folder, "2.jsonl", &resumed));
+    let ran = run(["import", one.to_str().unwrap(), two.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("DUPLICATE_COPY call"), "{}", ran.stderr);
+}
+
+/// The seal of a recording repeats its calls: their findings are reported once.
+#[test]
+fn a_sealed_recording_is_the_twin_of_its_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = std::fs::read_to_string(root().join("samples/import/claude-code/session.jsonl")).unwrap();
+    let session = written(&folder, "session.jsonl", &sample);
+    let sealed = folder.path().join("session.sealed.jsonl");
+    assert_eq!(run(["seal", session.to_str().unwrap(), "-o", sealed.to_str().unwrap()]).code, 0);
+    let alone = audit(&session, &[]).1["findings"].as_array().unwrap().len();
+    let (_, report) = audit(folder.path(), &[]);
+    assert_eq!(report["findings"].as_array().unwrap().len(), alone);
+    assert_eq!(report["files"][1]["repeats"], report["files"][0]["path"]);
+}
+
+/// Whatever happens to a recording on its way, reading it ends in a report or a refusal, and the books balance.
+#[test]
+fn damaged_recordings_are_survived() {
+    use toolreplay::import::{Opening, Options, Recording, open};
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % n.max(1)
+    };
+    let (mut imported, mut refused) = (0, 0);
+    let folders = std::fs::read_dir(root().join("samples/import")).unwrap();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    let mut samples: Vec<_> = files.map(|file| file.unwrap().path()).filter(|path| path.is_file()).collect();
+    samples.sort();
+    for sample in samples.iter().filter(|path| !path.to_str().unwrap().contains(".expected.")) {
+        let whole = std::fs::read(sample).unwrap();
+        for round in 0..30 {
+            let mut text = whole.clone();
+            match round % 5 {
+                0 => text.truncate(below(whole.len())),
+                1 => drop(text.drain(..below(whole.len()))),
+                2 => (0..3).for_each(|_| {
+                    let at = below(text.len());
+                    if let Some(byte) = text.get_mut(at) {
+                        *byte = b"\0\"\\{}[],:\n\xff0n"[below(13)];
+                    }
+                }),
+                3 => {
+                    let (from, to) = (below(text.len()), below(text.len()));
+                    let piece = text[from.min(to)..from.max(to)].to_vec();
+                    let at = below(text.len());
+                    text.splice(at..at, piece);
+                }
+                _ => {
+                    let (from, len) = (below(text.len()), below(40));
+                    let to = (from + len).min(text.len());
+                    text.drain(from..to);
+                }
+            }
+            let options = Options::default();
+            let Ok(Opening::Foreign(foreign)) = open(Box::new(std::io::Cursor::new(text)), None, &options) else {
+                refused += 1;
+                continue;
+            };
+            let mut recording = Recording::to_write(&options);
+            let file = toolreplay::finding::SourceFile { shown: "x".to_owned(), from_root: "x".to_owned() };
+            let beside = |_: &Path| unreachable!("there is nothing beside it");
+            if recording.add(foreign, file, &beside, 1).is_err() {
+                refused += 1;
+                continue;
+            }
+            let mut done = recording.finish().unwrap();
+            assert!(done.books.balance(), "{}: {:?}", sample.display(), done.books);
+            let mut out = Vec::new();
+            for part in done.parts() {
+                done.write(&part, &mut out).unwrap();
+            }
+            let records = out.iter().filter(|byte| **byte == b'\n').count() as u64;
+            assert_eq!(records, done.books.records);
+            let checked = toolreplay::seal::check(&out[..], 1);
+            assert!(checked.is_ok(), "{}: {checked:?}", sample.display());
+            imported += 1;
+        }
+    }
+    assert!(imported > 300 && refused > 50, "{imported} imported, {refused} refused");
+}
+
+/// What is parsed is told apart from what is kept.
+#[test]
+fn results_that_are_json_texts_are_parsed_on_request_alone() {
+    let sample = "samples/import/openai-chat/messages.json";
+    assert!(run(["import", sample]).stdout.contains(r#""response":{"content":"{\"seat\": 4}"}"#));
+    assert!(run(["import", sample, "--parse-json-results"]).stdout.contains(r#""response":{"seat":4}"#));
+}
