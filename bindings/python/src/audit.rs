@@ -9,7 +9,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Verdict};
 use toolreplay::finding::Level;
-use toolreplay::import::Options;
+use toolreplay::import::{self, Options};
 use toolreplay::judge::Ruleset;
 use toolreplay::report::{self, Format};
 use toolreplay::seal::{self as chain, SealError};
@@ -299,7 +299,7 @@ pub(crate) fn seal<'py>(py: Python<'py>, transcript: &Bound<'py, PyAny>) -> PyRe
     let threads = thread_count(None)?;
     let sealed = py.detach(|| {
         let mut sealed = Vec::new();
-        let reader = source.open().map_err(|error| SealError::Read(ReadError::Io { line: 0, error }))?;
+        let reader = source.content().map_err(|error| SealError::Read(ReadError::Io { line: 0, error }))?;
         chain::seal(reader, threads, &mut sealed).map(|_| sealed)
     });
     match sealed {
@@ -307,6 +307,60 @@ pub(crate) fn seal<'py>(py: Python<'py>, transcript: &Bound<'py, PyAny>) -> PyRe
         Err(SealError::Read(error)) => Err(read_error(py, error, &source.name())),
         Err(SealError::Write(error)) => Err(error.into()),
     }
+}
+
+/// Makes a transcript of a recording in another format, as `toolreplay import` does: a path or bytes.
+///
+/// A transcript is returned as it is. What would be lost, and a recording without a call, raise a TranscriptError.
+#[pyfunction]
+pub(crate) fn import_recording<'py>(py: Python<'py>, recording: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let source = Source::one(recording)?;
+    let threads = thread_count(None)?;
+    let input = source.input();
+    let content = source.content().map_err(|error| io_error(py, &error, &source.name()))?;
+    let imported = py.detach(|| transcript_of(&input, content, threads));
+    let at = |failure: library::Failure| {
+        errors::at::<TranscriptError>(py, Some(&source.name()), failure.line, failure.column, &failure.what)
+    };
+    imported.map(|transcript| PyBytes::new(py, &transcript)).map_err(at)
+}
+
+fn transcript_of(
+    input: &Input,
+    content: Box<dyn std::io::Read + Send>,
+    threads: usize,
+) -> Result<Vec<u8>, library::Failure> {
+    let whole = |error: std::io::Error| library::Failure { line: 0, column: 0, what: error.to_string() };
+    let options = Options::default();
+    let mut transcript = Vec::new();
+    match import::open(content, input.path.as_deref(), &options)? {
+        import::Opening::Native(mut content) => {
+            content.read_to_end(&mut transcript).map_err(whole)?;
+        }
+        import::Opening::Unknown(_, why, _) => {
+            return Err(library::Failure {
+                line: 0,
+                column: 0,
+                what: toolreplay::sanitize::visible(&why).into_owned(),
+            });
+        }
+        import::Opening::Foreign(foreign) => {
+            let mut recording = import::Recording::to_write(&options);
+            recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
+            let mut imported = recording.finish().map_err(whole)?;
+            if let Some((place, what)) = imported.loss() {
+                return Err(library::Failure { line: place.line, column: u64::from(place.column), what });
+            }
+            if imported.books.calls_in == 0 {
+                let what = "not a single call was found; is it the right format?".to_owned();
+                return Err(library::Failure { line: 0, column: 0, what });
+            }
+            for part in imported.parts() {
+                imported.write(&part, &mut transcript).map_err(whole)?;
+            }
+        }
+    }
+    Ok(transcript)
 }
 
 /// A sealed transcript, read and recomputed.
@@ -349,7 +403,7 @@ pub(crate) fn verify(py: Python<'_>, sealed: &Bound<'_, PyAny>, expect: Option<&
     }
     let threads = thread_count(None)?;
     let verified = py.detach(|| {
-        let reader = source.open().map_err(|error| ReadError::Io { line: 0, error })?;
+        let reader = source.content().map_err(|error| ReadError::Io { line: 0, error })?;
         chain::verify(reader, threads)
     });
     let mut verified = verified.map_err(|error| read_error(py, error, &source.name()))?;

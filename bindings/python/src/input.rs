@@ -95,7 +95,7 @@ impl Source {
     }
 
     /// Opens it.
-    pub(crate) fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
+    pub(crate) fn content(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Source::File(path) => Box::new(File::open(path)?),
             Source::Memory(_, bytes) => Box::new(Cursor::new(bytes.clone())),
@@ -146,7 +146,7 @@ pub(crate) fn scope(given: &Bound<'_, PyAny>) -> PyResult<Scope> {
 
 fn read_scope(source: &Source) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    source.open()?.take(MAX_SCOPE + 1).read_to_end(&mut text)?;
+    source.content()?.take(MAX_SCOPE + 1).read_to_end(&mut text)?;
     Ok(text)
 }
 

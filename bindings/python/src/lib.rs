@@ -14,7 +14,7 @@ mod recorder;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::audit::{Chain, Coverage, Finding, Report, audit, check_scope, replay, seal, verify};
+    use crate::audit::{Chain, Coverage, Finding, Report, audit, check_scope, import_recording, replay, seal, verify};
     #[pymodule_export]
     use crate::canonical::canonical;
     #[pymodule_export]

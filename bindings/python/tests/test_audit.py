@@ -174,3 +174,26 @@ def test_python_runs_on_while_rust_works():
         stop.set()
         thread.join()
     assert took < 0.01 or during > 2
+
+
+def test_recordings_in_other_formats(tmp_path):
+    from toolreplay.tracing import ExecutionRecorder
+
+    path = tmp_path / "run.jsonl"
+    with ExecutionRecorder(output=path) as recorder:
+        search = recorder.wrap(lambda query: {"found": query}, name="search")
+        search("a"), search(query="a")
+        recorder.wrap(lambda: None, kind="model", name="model")()
+    for recording in (path, path.read_bytes()):
+        report = toolreplay.audit(recording, scope={"agent": "a", "allowed_tools": []})
+        assert report.coverage.calls == 2 and not report.errors
+        assert [f.index for f in report.findings if f.rule == "permission-overreach"] == [0, 1]
+        transcript = toolreplay.import_recording(recording)
+        assert [json.loads(line)["args"] for line in transcript.splitlines()] == [{"query": "a"}] * 2
+        assert toolreplay.verify(toolreplay.seal(transcript)).links == 2
+    assert toolreplay.import_recording(CLEAN) == CLEAN.read_bytes()
+    for nothing in (b"no recording", b'{"a": 1}\n', path.read_bytes().splitlines(keepends=True)[-1]):
+        with pytest.raises(toolreplay.TranscriptError):
+            toolreplay.import_recording(nothing)
+    with pytest.raises(FileNotFoundError):
+        toolreplay.import_recording(tmp_path / "missing")
