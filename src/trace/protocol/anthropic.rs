@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{Allowance, Head, Issues, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
-use super::{body, decode_arguments, text_of};
+use super::{body, decode_arguments, inspect_messages, text_of};
 
 struct Messages;
 
@@ -22,19 +22,7 @@ impl Protocol for Messages {
     }
 
     fn inspect(&self, bytes: &[u8]) -> Result<Head, &'static str> {
-        if let Some(fields) = body::fields(bytes) {
-            let messages =
-                fields.get("messages").and_then(|raw| body::items(raw)).ok_or("the request has no 'messages' array")?;
-            let stream = fields.get("stream").is_some_and(|raw| raw.get() == "true");
-            return Ok(head(stream, messages.into_iter().rev().map_while(body::read)));
-        }
-        if !body::is_json(bytes) {
-            return Err("the request body is not JSON");
-        }
-        let Ok(parsed) = body::parse(bytes) else { return Ok(Head::default()) };
-        let messages =
-            parsed.value.get("messages").and_then(Value::as_array).ok_or("the request has no 'messages' array")?;
-        Ok(head(parsed.value.get("stream") == Some(&Value::Bool(true)), messages.iter().rev().cloned()))
+        inspect_messages(bytes, head)
     }
 
     /// Inputs of tools are objects here already.
@@ -82,7 +70,7 @@ impl Protocol for Messages {
 }
 
 /// Reads messages from the last one back to the last reply.
-fn head(stream: bool, from_last: impl Iterator<Item = Value>) -> Head {
+fn head(stream: bool, from_last: &mut dyn Iterator<Item = Value>) -> Head {
     let mut head = Head { stream, ..Head::default() };
     for mut message in from_last {
         let from_model = message.get("role").and_then(Value::as_str) == Some("assistant");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{Allowance, Head, Issues, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
-use super::{body, decode_arguments, error_type, open_arguments, openai_error, text_of};
+use super::{body, decode_arguments, error_type, inspect_messages, open_arguments, openai_error, text_of};
 
 struct ChatCompletions;
 
@@ -22,20 +22,7 @@ impl Protocol for ChatCompletions {
     }
 
     fn inspect(&self, bytes: &[u8]) -> Result<Head, &'static str> {
-        if let Some(fields) = body::fields(bytes) {
-            let messages =
-                fields.get("messages").and_then(|raw| body::items(raw)).ok_or("the request has no 'messages' array")?;
-            let stream = fields.get("stream").is_some_and(|raw| raw.get() == "true");
-            return Ok(head(stream, messages.into_iter().rev().map_while(body::read)));
-        }
-        // A key may hold half a surrogate pair; such a request is still one.
-        if !body::is_json(bytes) {
-            return Err("the request body is not JSON");
-        }
-        let Ok(parsed) = body::parse(bytes) else { return Ok(Head::default()) };
-        let messages =
-            parsed.value.get("messages").and_then(Value::as_array).ok_or("the request has no 'messages' array")?;
-        Ok(head(parsed.value.get("stream") == Some(&Value::Bool(true)), messages.iter().rev().cloned()))
+        inspect_messages(bytes, head)
     }
 
     fn open_request(&self, request: &mut Value, issues: &mut Issues) {
@@ -80,7 +67,7 @@ impl Protocol for ChatCompletions {
 }
 
 /// Reads messages from the last one back to the last reply.
-fn head(stream: bool, from_last: impl Iterator<Item = Value>) -> Head {
+fn head(stream: bool, from_last: &mut dyn Iterator<Item = Value>) -> Head {
     let mut head = Head { stream, ..Head::default() };
     for mut message in from_last {
         match message.get("role").and_then(Value::as_str) {

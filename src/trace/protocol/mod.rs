@@ -295,6 +295,27 @@ pub(crate) fn open_arguments(owner: &mut Value, name: &str, issues: &mut Issues)
     }
 }
 
+/// Looks at a request that must have a `messages` array: `head` gets whether the reply is to be a stream, and the messages
+/// from the last one on, which are read only as far as it asks.
+pub(crate) fn inspect_messages(
+    bytes: &[u8],
+    head: impl Fn(bool, &mut dyn Iterator<Item = Value>) -> Head,
+) -> Result<Head, &'static str> {
+    const MISSING: &str = "the request has no 'messages' array";
+    if let Some(fields) = body::fields(bytes) {
+        let messages = fields.get("messages").and_then(|raw| body::items(raw)).ok_or(MISSING)?;
+        let stream = fields.get("stream").is_some_and(|raw| raw.get() == "true");
+        return Ok(head(stream, &mut messages.into_iter().rev().map_while(body::read)));
+    }
+    // a key may hold half a surrogate pair; such a request is still one
+    if !body::is_json(bytes) {
+        return Err("the request body is not JSON");
+    }
+    let Ok(parsed) = body::parse(bytes) else { return Ok(Head::default()) };
+    let messages = parsed.value.get("messages").and_then(Value::as_array).ok_or(MISSING)?;
+    Ok(head(parsed.value.get("stream") == Some(&Value::Bool(true)), &mut messages.iter().rev().cloned()))
+}
+
 pub(crate) fn text_of(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
