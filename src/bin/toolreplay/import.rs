@@ -149,13 +149,11 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
     Ok(Transcript::File(file.path().to_owned(), Some(file)))
 }
 
-/// Whether a path is a file that is not compressed.
+/// Whether a path is a file that is not compressed. A pipe must not be opened a second time.
 fn is_plain(path: &Path) -> bool {
-    // a pipe must not be opened twice: nobody may write to it again
-    if !path.is_file() {
-        return false;
-    }
     let mut start = [0; 2];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
-    read.is_ok() && start != [0x28, 0xb5] && start != [0x1f, 0x8b]
+    path.is_file()
+        && std::fs::File::open(path).and_then(|mut file| file.read(&mut start)).is_ok()
+        && start != [0x28, 0xb5]
+        && start != [0x1f, 0x8b]
 }
