@@ -3,6 +3,8 @@
 //! `refused` must be refused. `SNAPSHOTS=overwrite cargo test` writes the expectations anew.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that fails says so by panicking")]
 
+mod expected;
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
@@ -78,21 +80,5 @@ fn expected(sample: &Path, extension: &str) -> PathBuf {
 }
 
 fn expect_file(path: &Path, text: &str) -> Result<(), Failed> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    if std::env::var_os("SNAPSHOTS").is_some_and(|mode| mode == "overwrite") {
-        if text.is_empty() {
-            let _ = std::fs::remove_file(&path);
-        } else {
-            std::fs::write(&path, text).unwrap();
-        }
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    if expected == text {
-        return Ok(());
-    }
-    let shown = path.display();
-    Err(format!(
-        "{shown} says otherwise; SNAPSHOTS=overwrite cargo test writes it anew.\nexpected:\n{expected}\nfound:\n{text}"
-    )
-    .into())
+    Ok(expected::compare(path, text)?)
 }

@@ -13,6 +13,9 @@
 mod repository;
 mod scenes;
 
+#[path = "../expected/mod.rs"]
+mod expected;
+
 use repository::Repository;
 use std::path::{Path, PathBuf};
 
@@ -53,15 +56,7 @@ fn check(case: &Path) -> Result<(), String> {
         return Err(format!("{rule} {} on {name}", if fires { "fires" } else { "does not fire" }));
     }
     let text = format!("{}{}exit code: {}\n", ran.stdout, ran.stderr, ran.code);
-    let path = case.join("expected.txt");
-    if std::env::var_os("SNAPSHOTS").is_some_and(|mode| mode == "overwrite") {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    if expected == text {
-        return Ok(());
-    }
-    Err(format!("{rule}/{name}: expected.txt says otherwise\nexpected:\n{expected}\nfound:\n{text}"))
+    expected::compare(&case.join("expected.txt"), &text)
 }
 
 #[test]

@@ -7,6 +7,9 @@
     reason = "a test that fails says so by panicking, and may ask the environment"
 )]
 
+#[path = "../expected/mod.rs"]
+mod expected;
+
 mod audit;
 mod canonical;
 mod cli;
@@ -84,11 +87,5 @@ fn record(index: usize, tool: &str, args: &str, response: &str) -> String {
 
 /// Holds a generated file against what the code says now.
 fn expect_file(path: &Path, text: &str) {
-    let path = root().join(path);
-    if std::env::var_os("SNAPSHOTS").is_some_and(|mode| mode == "overwrite") {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let stands = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(stands == text, "{} is out of date; SNAPSHOTS=overwrite cargo test writes it anew", path.display());
+    expected::compare(path, text).unwrap_or_else(|differs| panic!("{differs}"));
 }
