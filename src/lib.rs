@@ -45,11 +45,11 @@ pub mod judge;
 
 pub mod seal;
 
+pub mod trace;
+
 pub mod import;
 
 pub mod twin;
-
-pub mod trace;
 
 pub mod config;
 

@@ -5,6 +5,7 @@
 mod changes;
 mod report;
 mod run;
+mod sessions;
 mod suppress;
 
 pub use changes::{
@@ -12,3 +13,4 @@ pub use changes::{
 };
 pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
+pub use sessions::sessions;

@@ -166,8 +166,8 @@ pub enum Verdict {
     Clean,
     /// Something was found.
     Findings,
-    /// There was nothing to audit.
-    Empty,
+    /// There was no call to audit, which proves nothing.
+    Inconclusive,
     /// A file could not be judged.
     Failed,
 }
@@ -179,7 +179,7 @@ impl Verdict {
         match self {
             Verdict::Clean => 0,
             Verdict::Findings => 1,
-            Verdict::Empty | Verdict::Failed => 2,
+            Verdict::Inconclusive | Verdict::Failed => 2,
         }
     }
 
@@ -189,7 +189,7 @@ impl Verdict {
         match self {
             Verdict::Clean => "clean",
             Verdict::Findings => "findings",
-            Verdict::Empty => "empty",
+            Verdict::Inconclusive => "inconclusive",
             Verdict::Failed => "failed",
         }
     }
@@ -279,7 +279,7 @@ impl Report {
         } else if sieve.fails {
             Verdict::Findings
         } else if coverage.calls == 0 && !settings.allow_empty {
-            Verdict::Empty
+            Verdict::Inconclusive
         } else {
             Verdict::Clean
         };
@@ -457,12 +457,14 @@ impl Coverage {
             say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
             say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
             say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
+            say(sum(|import| import.unjudged.redacted), "call", "whose result had secrets in it");
             say(sum(|import| import.unjudged.args_unknown), "call", "whose arguments were not recorded");
             say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
             say(sum(|import| import.unjudged.failed), "call", "that failed");
             say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
         }
         say(sum(|import| import.books.orphans), "result", "without a call");
+        say(sum(|import| import.unjudged.unobserved), "call", "that nobody saw run: a model asked, its agent reported");
         let lines = |import: &Import| {
             import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
         };
@@ -470,7 +472,8 @@ impl Coverage {
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }
-        let files = files.iter().filter(|file| !file.aside).count() as u64;
+        let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
+        let files = files.iter().filter(|file| !file.aside).map(read).sum();
         Coverage { files, calls, pairs, not_judged }
     }
 }

@@ -29,6 +29,8 @@ pub struct Input {
     pub from_root: String,
     /// It was named, rather than found in a folder: then it must be a recording.
     pub named: bool,
+    /// Further files of the same recording, in the order in which they are read; see [`super::sessions`].
+    pub more: Vec<Input>,
 }
 
 impl Input {
@@ -123,6 +125,8 @@ pub struct Outcome {
 pub struct Import {
     /// The format's id.
     pub format: &'static str,
+    /// How many files were read for it.
+    pub files: u64,
     /// Why it was taken for that, in words.
     pub reason: String,
     /// The books.
@@ -191,8 +195,12 @@ pub fn run_source(input: &Input, source: Box<dyn Read + Send>, plan: &Plan, thre
     one(input, Ok(source), plan, threads, &Progress::default())
 }
 
-/// The size of a regular file; streams count as large, so that all threads work on them.
+/// The size of a regular file, of several that of the largest; streams count as large, so that all threads work on them.
 fn size(input: &Input) -> u64 {
+    input.more.iter().map(size).fold(size_of_first(input), u64::max)
+}
+
+fn size_of_first(input: &Input) -> u64 {
     let metadata = input.path.as_ref().and_then(|path| path.metadata().ok());
     metadata.filter(|metadata| !metadata.is_file() || metadata.len() > 0).map_or(0, |metadata| {
         match metadata.is_file() {
@@ -288,12 +296,27 @@ fn imported(
     let (format, reason) = (foreign.importer.id, foreign.reason.clone());
     let mut recording = Recording::to_judge(ruleset, options);
     recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
+    for more in &input.more {
+        let failed =
+            |failure: Failure| Failure { line: 0, column: 0, what: format!("{}: {failure}", visible(&more.shown)) };
+        let threads = if size(more) <= SMALL { 1 } else { threads };
+        match open(more).and_then(|source| opened(more, source, options)).map_err(failed)? {
+            Opening::Foreign(foreign) => recording
+                .add(foreign, more.source_file(), &|path| more.beside(path), threads)
+                .map_err(|error| failed(error.into()))?,
+            Opening::Native(_) | Opening::Unknown(..) => {
+                let what = "it is no recording of the format that the others of its session have".to_owned();
+                return Err(failed(Failure { line: 0, column: 0, what }));
+            }
+        }
+    }
     let io = |error| Failure::from(import::ImportError::Io(error));
     let mut imported = recording.finish().map_err(io)?;
     let judgement = imported.judge(ruleset).map_err(io)?;
     let failure = lost(&imported, empty || options.allow_loss);
     let Imported { books, unjudged, .. } = imported;
-    let import = Some(Import { format, reason, books, warnings: imported.warnings, unjudged });
+    let files = 1 + input.more.len() as u64;
+    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, unjudged });
     Ok(Outcome { judgement, failure, import, ..Outcome::default() })
 }
 
@@ -454,8 +477,13 @@ mod tests {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(&bytes).unwrap();
             let shown = "it".to_owned();
-            let input =
-                Input { path: Some(file.path().to_owned()), shown: shown.clone(), from_root: shown, named: true };
+            let input = Input {
+                path: Some(file.path().to_owned()),
+                shown: shown.clone(),
+                from_root: shown,
+                named: true,
+                more: Vec::new(),
+            };
             for plan in &plans {
                 let from_file = run(std::slice::from_ref(&input), plan, 1, &Progress::default()).remove(0);
                 let from_bytes = run_source(&input, Box::new(Cursor::new(bytes.clone())), plan, 1);

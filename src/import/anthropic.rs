@@ -23,7 +23,7 @@ pub(super) static ANTHROPIC: Importer = Importer {
 };
 
 /// Tools that Anthropic defines; all others are the user's own.
-static PROFILE: Profile = Profile {
+pub(super) static PROFILE: Profile = Profile {
     read_only: &["web_search", "web_fetch", "tool_search"],
     by_args: &[
         ("bash", By::Shell(&["command"])),

@@ -1,69 +1,340 @@
-//! This project's own captures: the spans of tools, as the recorder writes them (`docs/trace.md`).
+//! This project's own captures (`docs/trace.md`): files of trace events, and documents that carry one under
+//! `execution_trace`.
 //!
-//! What a proxy heard from a model is no tool call that was seen: only spans of tools count.
+//! What a program recorded of itself are executions: the spans of its tools. What a proxy heard are the calls that a
+//! model asked for and the results that the agent reported: nobody saw them run, and every record says so.
 
 use super::Importer;
+use super::anthropic;
 use super::claude_code;
-use super::cook::Out;
+use super::cook::{Event, Out};
 use super::effect::Profile;
-use super::event::{Answer, Args, Body, Call, Mark, To};
+use super::event::{Answer, Args, Body, Call, Effect, Flags, Mark, To};
 use super::ledger::Code;
+use super::responses;
 use super::value::{self, Value, text};
+use crate::trace::{Redactor, event};
+use serde::Deserialize as _;
 
-/// Captures of the recorder.
+/// Captures of the recorder and of the proxy.
 pub(super) static CAPTURE: Importer = Importer {
     id: "toolreplay-capture",
     title: "toolreplay capture",
-    lies: "what toolreplay's recorder writes: one trace event a line",
+    lies: "what toolreplay's recorders write: one trace event a line; a folder of them is read session by session. Also a \
+           document with an 'execution_trace'",
     recognise,
     extract,
     items: false,
     strip: None,
     companions: None,
     unanswered: None,
-    profile: &Profile::NONE,
+    profile: &OWN,
 };
 
-fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
-    let [version, trace, span, sequence, phase, record] =
-        value.fields(&["version", "trace_id", "span_id", "sequence", "phase", "record_type"]);
+/// A program that records its own tools knows which of them change state, and says so.
+static OWN: Profile = Profile { others: Effect::ReadOnly, ..Profile::NONE };
+
+/// Codes of `capture_issues` with which a reply that ended well may have had calls that are not in the capture.
+const CALLS_LOST: [&str; 7] = [
+    "capture_overloaded",
+    "legacy_function_call_not_reconstructed",
+    "non_function_tool_not_reconstructed",
+    "response_encoding_unknown",
+    "response_not_decoded",
+    "response_not_json",
+    "unexpected_response",
+];
+/// The same for results that a request may have reported.
+const RESULTS_LOST: [&str; 4] =
+    ["request_encoding_unknown", "request_not_decoded", "request_not_parsed", "request_too_large_to_decode"];
+
+fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
+    let [version, trace, span, sequence, phase, record, inside] =
+        value.fields(&["version", "trace_id", "span_id", "sequence", "phase", "record_type", "execution_trace"]);
+    if document && inside.and_then(|trace| trace.get("events")).is_some_and(Value::is_array) {
+        return Some("with an 'execution_trace'");
+    }
     let event = version.is_some() && trace.is_some() && span.is_some() && sequence.is_some() && phase.is_some();
     (event || record.is_some_and(|record| record.is("capture_summary"))).then_some("with trace events of toolreplay")
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
+    match record.get("execution_trace") {
+        Some(trace) if record.get("phase").is_none() => document(trace, out),
+        _ => line(record, record, false, out),
+    }
+}
+
+/// What a program says of itself in a document of its own: nobody knows whether it took its secrets out.
+fn document(trace: Value<'_>, out: &mut Out<'_>) {
+    let redactor = Redactor::new([""; 0], [""; 0]);
+    let [events, summary] = trace.fields(&["events", "capture_summary"]);
+    for item in events.into_iter().flat_map(Value::items) {
+        let parsed = serde_json::from_slice::<serde_json::Value>(item.text()).ok();
+        let Some(mut clean) = parsed.filter(|parsed| event::Event::deserialize(parsed).is_ok()) else {
+            out.note(Code::BadLine, "not-event", item, "expected a trace event of version 1");
+            continue;
+        };
+        let as_it_was = clean.clone();
+        redactor.value(&mut clean);
+        if clean == as_it_was {
+            line(item, item, false, out);
+        } else if let Ok(clean) = value::only_value(clean.to_string().as_bytes()) {
+            line(clean, item, true, out);
+        }
+    }
+    if let Some(summary) = summary {
+        line(summary, summary, false, out);
+    }
+}
+
+/// One line of a capture, which stands at `at`. `tagless`: marks of redacted secrets do not tell equal ones from
+/// different ones.
+fn line<'a>(record: Value<'a>, at: Value<'a>, tagless: bool, out: &mut Out<'_>) {
     let [summary, dropped, errors] = record.fields(&["record_type", "dropped_events", "capture_errors"]);
     if summary.is_some() {
         let lost = [dropped, errors].into_iter().flatten().filter_map(Value::as_i64).sum::<i64>();
         if lost > 0 {
-            out.note(Code::Truncated, "dropped events", record, "the recorder reached a limit or could not write");
+            out.note(Code::Truncated, "dropped events", at, "the recorder reached a limit or could not write");
         }
         return;
     }
-    let [kind, phase, span, name, data, status, truncated, time] =
-        out.fields(record, &["kind", "phase", "span_id", "name", "data", "status", "truncated", "timestamp"]);
-    if !kind.is_some_and(|kind| kind.is("tool")) {
+    let [version, kind, phase, trace, source] = out.fields(record, &["version", "kind", "phase", "trace_id", "source"]);
+    let start = phase.is_some_and(|phase| phase.is("start"));
+    if version.and_then(Value::as_i64) != Some(1) || !(start || phase.is_some_and(|phase| phase.is("end"))) {
+        out.note(Code::BadLine, "not-event", at, "expected a trace event of version 1");
         return;
     }
+    let trace = text(trace).unwrap_or_default();
+    if source.is_some_and(|source| source.is("model_proxy")) {
+        match start {
+            true => request(record, at, &trace, out),
+            false => reply(record, at, &trace, out),
+        }
+        return;
+    }
+    if kind.is_some_and(|kind| kind.is("tool")) {
+        out.event(Event::ScopeNamed(trace.into()));
+        out.agent(&OWN);
+        execution(record, at, start, tagless, out);
+    }
+}
+
+/// One end of a tool's span.
+fn execution<'a>(record: Value<'a>, at: Value<'a>, start: bool, tagless: bool, out: &mut Out<'_>) {
+    let [span, name, data, status, truncated, time] =
+        record.fields(&["span_id", "name", "data", "status", "truncated", "timestamp"]);
+    let truncated = truncated.and_then(Value::as_bool) == Some(true);
     let part = |name: &str| data.and_then(|data| data.get(name));
     let id = text(span);
-    if phase.is_some_and(|phase| phase.is("start")) {
-        let time = claude_code::time_of(time);
-        let args = part("input").map_or(Args::Value(data), |input| Args::Value(Some(input)));
-        out.call(Call { id, time, ..Call::new(record, text(name).unwrap_or_default(), args) });
+    if start {
+        let input = Part::of(part("input").or(data), truncated, tagless);
+        let mut call = Call::new(at, text(name).unwrap_or_default(), input.args());
+        (call.id, call.time) = (id, claude_code::time_of(time));
+        input.say("arguments", at, out);
+        // what was left out for its size, for its type, or for being secret
+        if truncated || input.cut || input.redacted {
+            call.flags.set(Flags::ARGS_UNKNOWN);
+        }
+        out.call(call);
         return;
     }
     let error = part("error_type");
+    let output = Part::of(part("output").or(data), truncated, tagless);
     let body = match error {
         Some(error) => Body::Made(value::made(&[("error_type", Some(error))])),
-        None => Body::Value(part("output").or(data)),
+        None => output.body(),
     };
-    let mut answer = Answer::new(record, To::Id(id.unwrap_or_default()), body);
+    let mut answer = Answer::new(at, To::Id(id.unwrap_or_default()), body);
     answer.failed = error.is_some() || status.is_some_and(|status| status.is("error"));
+    answer.redacted = output.redacted;
+    output.say("result", at, out);
     if status.is_some_and(|status| status.is("cancelled")) {
         answer.mark = Some(Mark::NoResult(Some("cancelled")));
-    } else if truncated.and_then(Value::as_bool) == Some(true) {
+    } else if truncated || output.cut {
         answer.mark = Some(Mark::Truncated);
     }
     out.answer(answer);
+}
+
+/// A model request: the session, and the results that came with it.
+fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
+    let [span, data, truncated] = record.fields(&["span_id", "data", "truncated"]);
+    let truncated = truncated.and_then(Value::as_bool) == Some(true);
+    let [session, parents, results] = data
+        .map(|data| data.fields(&["session_id", "parent_request_ids", "agent_reported_tool_results"]))
+        .unwrap_or_default();
+    out.event(Event::ByTime);
+    out.event(Event::ScopeNamed(text(session).unwrap_or(trace.into()).into()));
+    // the reply's line names the request alone
+    out.event(Event::ScopeAlias(trace.into()));
+    let place = out.place(at);
+    out.event(Event::Begun(text(span).unwrap_or_default().into(), place));
+    for result in listed(results, "results not captured", at, out) {
+        let [id, content, is_error] = result.fields(&["id", "content", "is_error"]);
+        let content = Part::of(content, truncated, true);
+        let mut answer = Answer::new(at, To::Id(text(id).unwrap_or_default()), content.body());
+        answer.error = is_error.and_then(Value::as_bool);
+        answer.redacted = content.redacted;
+        answer.mark = content.cut.then_some(Mark::Truncated);
+        answer.unobserved = true;
+        answer.turns = parents.into_iter().flat_map(Value::items).filter_map(Value::as_str).collect();
+        content.say("result", at, out);
+        out.answer(answer);
+    }
+}
+
+/// A model's reply: the calls it asks for.
+fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
+    let [span, name, data, status, truncated, time] =
+        record.fields(&["span_id", "name", "data", "status", "truncated", "timestamp"]);
+    let truncated = truncated.and_then(Value::as_bool) == Some(true);
+    let [asked, ran, issues] = data
+        .map(|data| data.fields(&["model_requested_tools", "server_executed_tools", "capture_issues"]))
+        .unwrap_or_default();
+    out.event(Event::ScopeNamed(trace.into()));
+    out.event(Event::Ended(text(span).unwrap_or_default().into()));
+    out.event(Event::Window);
+    out.agent(match text(name).as_deref() {
+        Some("anthropic_messages") => &anthropic::PROFILE,
+        Some("openai_responses") => &responses::PROFILE,
+        _ => &Profile::NONE,
+    });
+    let time = claude_code::time_of(time);
+    for (list, on_server) in [(asked, false), (ran, true)] {
+        for call in listed(list, "calls not captured", at, out) {
+            let [id, tool, kind, arguments, partial] = call.fields(&["id", "name", "type", "arguments", "partial"]);
+            let arguments = Part::of(arguments, truncated, true);
+            let by_schema = kind.is_none_or(|kind| kind.is("function") || kind.is("tool_use"));
+            let args = match arguments.args() {
+                Args::Value(Some(words)) if words.is_string() && by_schema => Args::Text(Some(words)),
+                Args::Value(Some(words)) if words.is_string() => Args::Free("input", words),
+                args => args,
+            };
+            let mut made = Call::new(at, text(tool).unwrap_or_default(), args);
+            (made.id, made.time, made.turn) = (text(id), time, Some(trace.to_owned().into()));
+            made.flags.set(Flags::NO_COPY);
+            made.flags.set(Flags::UNOBSERVED);
+            if on_server {
+                made.flags.set(Flags::SERVER_SIDE);
+            }
+            let partial = partial.and_then(Value::as_bool) == Some(true);
+            if partial || arguments.cut {
+                out.note(Code::Truncated, "call cut", at, "its arguments are not whole");
+            }
+            arguments.say("arguments", at, out);
+            if partial || arguments.cut || arguments.redacted {
+                made.flags.set(Flags::ARGS_UNKNOWN);
+            }
+            out.call(made);
+        }
+    }
+    let ended_well = status.is_some_and(|status| status.is("ok"));
+    for issue in issues.into_iter().flat_map(Value::items).filter_map(Value::as_str) {
+        if RESULTS_LOST.contains(&&*issue) {
+            out.note(Code::Truncated, "results not captured", at, &issue);
+        } else if ended_well && CALLS_LOST.contains(&&*issue) {
+            out.note(Code::Truncated, "calls not captured", at, &issue);
+        } else {
+            out.note(Code::CaptureIssue, &issue, at, "");
+        }
+    }
+}
+
+/// The items of a list of evidence; what of it is not there is noted.
+fn listed<'a>(
+    list: Option<Value<'a>>,
+    lost: &str,
+    at: Value<'a>,
+    out: &mut Out<'_>,
+) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    let whole = list.is_none_or(|list| list.is_array() || list.is_null());
+    if !whole {
+        out.note(Code::Truncated, lost, at, "the capture's limit left some out");
+    }
+    list.map(|list| list.get("captured_items").unwrap_or(list)).into_iter().flat_map(Value::items)
+}
+
+/// A recorded value.
+struct Part<'a> {
+    value: Option<Value<'a>>,
+    /// Its text, where that is another one now.
+    clean: Option<String>,
+    /// The recorder left something out of it.
+    cut: bool,
+    /// Secrets were taken out, in a way that does not tell equal ones from different ones.
+    redacted: bool,
+}
+
+impl<'a> Part<'a> {
+    fn of(value: Option<Value<'a>>, truncated: bool, tagless: bool) -> Part<'a> {
+        let clean = value.filter(|_| tagless).and_then(|value| without_tags(value.text()));
+        let cut = value.is_some_and(|value| is_cut(value, truncated));
+        Part { value, cut, redacted: clean.is_some(), clean }
+    }
+
+    fn say(&self, what: &str, at: Value<'_>, out: &mut Out<'_>) {
+        if self.redacted {
+            out.note(Code::Redacted, what, at, "secrets were taken out");
+        }
+    }
+
+    fn args(&self) -> Args<'_> {
+        match &self.clean {
+            Some(text) => Args::Made(text),
+            None => Args::Value(self.value),
+        }
+    }
+
+    fn body(&self) -> Body<'a> {
+        match &self.clean {
+            Some(text) => Body::Made(text.clone()),
+            None => Body::Value(self.value),
+        }
+    }
+}
+
+/// The text with `[REDACTED:rule]` for each `[REDACTED:rule:3f9a]`, if there is one: the key of the last part is that of
+/// one capture, so that equal secrets have different ones elsewhere.
+fn without_tags(text: &[u8]) -> Option<String> {
+    const MARK: &str = "[REDACTED:";
+    memchr::memmem::find(text, MARK.as_bytes())?;
+    let text = String::from_utf8_lossy(text);
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), &*text);
+    while let Some(start) = rest.find(MARK) {
+        let (before, mark) = rest.split_at(start + MARK.len());
+        clean.push_str(before);
+        let end = mark
+            .bytes()
+            .position(|byte| !matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+            .unwrap_or(mark.len());
+        let (rule, behind) = mark.split_at(end);
+        clean.push_str(rule);
+        let tag = behind.strip_prefix(':').map_or(0, |tag| tag.bytes().take_while(u8::is_ascii_hexdigit).count() + 1);
+        rest = if behind.as_bytes().get(tag) == Some(&b']') { &behind[tag..] } else { behind };
+    }
+    clean.push_str(rest);
+    Some(clean)
+}
+
+/// Whether a mark stands somewhere in the value for what was not recorded. `truncated`: for its size, by the event.
+fn is_cut(value: Value<'_>, truncated: bool) -> bool {
+    let has = |words: &[u8]| memchr::memmem::find(value.text(), words).is_some();
+    let marked = has(b"\"capture_omitted") || truncated && has(b"\"preview\"");
+    marked && has_mark(value, truncated)
+}
+
+fn has_mark(value: Value<'_>, truncated: bool) -> bool {
+    if value.is_array() {
+        return value.items().any(|item| has_mark(item, truncated));
+    }
+    if !value.is_object() {
+        return false;
+    }
+    let [omitted, items, preview, cut, characters] =
+        value.fields(&["capture_omitted", "capture_omitted_items", "preview", "truncated", "characters"]);
+    let previewed = preview.is_some() && cut.and_then(Value::as_bool) == Some(true) && characters.is_some();
+    omitted.or(items).is_some()
+        || (truncated && previewed)
+        || value.members().any(|(_, member)| has_mark(member, truncated))
 }

@@ -6,7 +6,7 @@
 use super::Importer;
 use super::cook::{Event, Out};
 use super::effect::{By, Profile};
-use super::event::{self, Answer, Args, Body, Call, Flags, Mark, Reason, Receipt, To};
+use super::event::{self, Answer, Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To};
 use super::ledger::Code;
 use super::value::Value;
 use std::borrow::Cow;
@@ -70,6 +70,7 @@ pub(super) static PROFILE: Profile = Profile {
     session: &["TodoWrite", "TaskCreate", "TaskUpdate", "EnterPlanMode", "ExitPlanMode"],
     containers: &["Task", "Agent", "Skill", "Workflow"],
     polls: &["BashOutput", "TaskOutput", "AgentOutputTool", "TaskGet", "TaskList"],
+    others: Effect::Unknown,
 };
 
 /// Records without calls.

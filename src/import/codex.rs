@@ -52,6 +52,7 @@ pub(super) static PROFILE: Profile = Profile {
     session: &["update_plan", "request_user_input", "request_permissions", "todo_list"],
     containers: &["exec", "functions.exec", "js_repl", "spawn_agent", "send_input", "resume_agent", "close_agent"],
     polls: &["wait_agent", "wait"],
+    others: Effect::Unknown,
 };
 
 const ENVELOPES: [&str; 8] = [

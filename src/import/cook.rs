@@ -63,6 +63,8 @@ pub(crate) struct CookedAnswer {
     pub(crate) secondary: bool,
     pub(crate) last_wins: bool,
     pub(crate) optional: bool,
+    pub(crate) redacted: bool,
+    pub(crate) turns: Vec<Box<str>>,
 }
 
 /// What an importer hands on, in the order of the file.
@@ -76,6 +78,12 @@ pub(crate) enum Event {
     Window,
     /// The scope of this name, again or for the first time.
     ScopeNamed(Box<str>),
+    /// A further name of the scope.
+    ScopeAlias(Box<str>),
+    /// Something began that should end: what identifies it, and where it stands.
+    Begun(Box<str>, Location),
+    /// It ended.
+    Ended(Box<str>),
     /// The order of the calls is that of their times, not that of the file.
     ByTime,
     /// What is said elsewhere of a call with this id.
@@ -131,7 +139,7 @@ pub(crate) struct Out<'a> {
     pub(crate) events: Vec<Event>,
     kitchen: Kitchen,
     calls: u32,
-    file: u16,
+    file: u32,
     session: String,
     /// Where the value of the line stands in memory, and its members.
     outer: Option<(usize, usize)>,
@@ -146,7 +154,7 @@ pub(crate) struct Kitchen {
 }
 
 impl<'a> Out<'a> {
-    pub(crate) fn new(recipe: &'a Recipe, profile: &'a Profile, file: u16) -> Out<'a> {
+    pub(crate) fn new(recipe: &'a Recipe, profile: &'a Profile, file: u32) -> Out<'a> {
         Out {
             recipe,
             profile,
@@ -292,6 +300,10 @@ impl<'a> Out<'a> {
         if flags.has(Flags::SERVER_SIDE) {
             self.note(Code::ServerSideTool, &call.tool, call.at, "");
         }
+        if flags.has(Flags::UNOBSERVED) {
+            let what = "what the model asked for and the agent reported; no execution was seen";
+            self.note(Code::NotObserved, "", call.at, what);
+        }
         if flags.has(Flags::COMPOSITE) {
             self.note(Code::CompositeCall, &call.tool, call.at, "");
         }
@@ -393,12 +405,15 @@ impl<'a> Out<'a> {
             secondary: answer.secondary,
             last_wins: answer.last_wins,
             optional: answer.optional,
+            redacted: answer.redacted,
+            turns: answer.turns.into_iter().map(Into::into).collect(),
         })));
     }
 
     /// The response of an answer and its print.
     fn response(&mut self, answer: &Answer<'_>) -> (Vec<u8>, Print) {
-        let marker = answer.mark.map(|mark| Mark::marker(Some(mark), &[]));
+        let marked = answer.mark.is_some() || answer.unobserved;
+        let marker = marked.then(|| Mark::marker(answer.mark, &[], answer.unobserved));
         let made;
         let mut value = match &answer.body {
             Body::Value(value) => *value,

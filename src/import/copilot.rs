@@ -5,7 +5,7 @@ use super::Importer;
 use super::claude_code;
 use super::cook::{Event, Out};
 use super::effect::{By, Profile};
-use super::event::{Answer, Args, Body, Call, Flags, To};
+use super::event::{Answer, Args, Body, Call, Effect, Flags, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
 use std::borrow::Cow;
@@ -40,6 +40,7 @@ static PROFILE: Profile = Profile {
     session: &["report_intent", "update_todo"],
     containers: &["task"],
     polls: &["read_bash", "list_bash"],
+    others: Effect::Unknown,
 };
 
 fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {

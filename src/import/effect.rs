@@ -34,12 +34,21 @@ pub(crate) struct Profile {
     pub(crate) containers: &'static [&'static str],
     /// Ask how far something is: an answer that changed is what they are for.
     pub(crate) polls: &'static [&'static str],
+    /// What all others do.
+    pub(crate) others: Effect,
 }
 
 impl Profile {
     /// A profile that knows no tool.
-    pub(crate) const NONE: Profile =
-        Profile { read_only: &[], mutating: &[], by_args: &[], session: &[], containers: &[], polls: &[] };
+    pub(crate) const NONE: Profile = Profile {
+        read_only: &[],
+        mutating: &[],
+        by_args: &[],
+        session: &[],
+        containers: &[],
+        polls: &[],
+        others: Effect::Unknown,
+    };
 
     /// The effect of a call, and whether it is a poll.
     pub(crate) fn judge(&self, tool: &str, args: Option<Value<'_>>) -> (Effect, Flags) {
@@ -57,7 +66,7 @@ impl Profile {
         } else if has(self.mutating) || has(self.containers) {
             Effect::Mutates
         } else {
-            Effect::Unknown
+            self.others
         };
         (effect, flags)
     }
@@ -112,7 +121,10 @@ impl Profile {
                 parts.push(format!("{label}: {}", names.join(" ")));
             }
         }
-        parts.push("all others may change state".to_owned());
+        parts.push(match self.others {
+            Effect::ReadOnly => "all others read only, but for those that 'mutators' names".to_owned(),
+            _ => "all others may change state".to_owned(),
+        });
         parts.join("; ")
     }
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Location {
     /// The place of the file among those of the recording.
-    pub file: u16,
+    pub file: u32,
     /// The physical line, from 1; 0: the file as a whole.
     pub line: u64,
     /// The column in characters, from 1; 0: the whole line.
@@ -74,9 +74,13 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    /// The `$import` object, in canonical form; `more` holds further answers, in canonical form.
-    pub(crate) fn marker(mark: Option<Mark>, more: &[Vec<u8>]) -> String {
+    /// The `$import` object, in canonical form; `more` holds further answers, in canonical form. `unobserved`: nobody saw
+    /// the call run.
+    pub(crate) fn marker(mark: Option<Mark>, more: &[Vec<u8>], unobserved: bool) -> String {
         let mut members = Vec::new();
+        if unobserved {
+            members.push(r#""execution":"not_observed""#.to_owned());
+        }
         if let Some(Mark::Receipt(kind)) = mark {
             members.push(format!(r#""kind":"{}""#, kind.name()));
         }
@@ -190,6 +194,12 @@ pub(crate) struct Answer<'a> {
     pub(crate) last_wins: bool,
     /// It may be the answer to something else than a call: without a call that waits for it, it is none.
     pub(crate) optional: bool,
+    /// Secrets were taken out of it in a way that tells nothing of whether two of them are equal.
+    pub(crate) redacted: bool,
+    /// It is what the agent said that the tool answered: nobody saw the call run.
+    pub(crate) unobserved: bool,
+    /// The turns one of whose calls it answers, where they are known.
+    pub(crate) turns: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Answer<'a> {
@@ -205,6 +215,9 @@ impl<'a> Answer<'a> {
             secondary: false,
             last_wins: false,
             optional: false,
+            redacted: false,
+            unobserved: false,
+            turns: Vec::new(),
         }
     }
 }
@@ -231,6 +244,10 @@ impl Flags {
     pub(crate) const NO_COPY: Flags = Flags(1 << 11);
     /// What it was called with was not recorded: it is like no other call.
     pub(crate) const ARGS_UNKNOWN: Flags = Flags(1 << 12);
+    /// The model asked for it; nobody saw it run.
+    pub(crate) const UNOBSERVED: Flags = Flags(1 << 13);
+    /// Its answer lacks secrets, so that it cannot be told whether it is equal to another.
+    pub(crate) const REDACTED: Flags = Flags(1 << 14);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 != 0
@@ -246,7 +263,7 @@ impl Flags {
 
     /// The names of those that a side report shows.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 8] = [
+        const NAMES: [(Flags, &str); 10] = [
             (Flags::FAILED, "failed"),
             (Flags::NO_EFFECT, "no_effect"),
             (Flags::SERVER_SIDE, "server_side"),
@@ -255,6 +272,8 @@ impl Flags {
             (Flags::MORE_RESULTS, "more_results"),
             (Flags::ARGS_KEPT_RAW, "args_kept_raw"),
             (Flags::ARGS_UNKNOWN, "args_not_recorded"),
+            (Flags::UNOBSERVED, "execution_not_observed"),
+            (Flags::REDACTED, "redacted"),
         ];
         NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
     }

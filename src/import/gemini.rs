@@ -5,7 +5,7 @@ use super::Importer;
 use super::claude_code;
 use super::cook::Out;
 use super::effect::{By, Profile};
-use super::event::{Answer, Args, Body, Call, Mark, Reason, To};
+use super::event::{Answer, Args, Body, Call, Effect, Mark, Reason, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
 use std::borrow::Cow;
@@ -57,6 +57,7 @@ pub(super) static PROFILE: Profile = Profile {
     ],
     containers: &["invoke_agent", "activate_skill"],
     polls: &[],
+    others: Effect::Unknown,
 };
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {

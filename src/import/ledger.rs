@@ -38,6 +38,10 @@ pub enum Code {
     BinaryBody,
     /// Something the recorder blacked out.
     Redacted,
+    /// What the recorder itself found missing or odd; the class is its word for it.
+    CaptureIssue,
+    /// A call that a model asked for and that nobody saw run.
+    NotObserved,
     /// An agent whose own calls are not recorded here.
     SubagentMissing,
     /// Calls on a branch of the conversation that was given up. They ran.
@@ -84,6 +88,8 @@ impl Code {
             Code::Truncated => "TRUNCATED",
             Code::BinaryBody => "BINARY_BODY",
             Code::Redacted => "REDACTED",
+            Code::CaptureIssue => "CAPTURE_ISSUE",
+            Code::NotObserved => "NOT_OBSERVED",
             Code::SubagentMissing => "SUBAGENT_MISSING",
             Code::AbandonedBranch => "ABANDONED_BRANCH",
             Code::RolledBack => "ROLLED_BACK",
@@ -103,7 +109,8 @@ impl Code {
     #[must_use]
     pub fn is_loss(self, class: &str) -> bool {
         match self {
-            Code::BadLine => matches!(class, "not-json" | "not-object" | "truncated-stub" | "nul-run"),
+            Code::BadLine => matches!(class, "not-json" | "not-object" | "not-event" | "truncated-stub" | "nul-run"),
+            Code::Truncated => matches!(class, "dropped events" | "calls not captured" | "results not captured"),
             Code::OrphanResult | Code::EmptyInput => true,
             _ => false,
         }

@@ -18,6 +18,7 @@ mod open;
 mod order;
 mod pair;
 mod read;
+mod session;
 mod shell;
 mod store;
 mod value;
@@ -52,6 +53,7 @@ pub use event::Location;
 pub use ledger::{Books, Code, Warning};
 pub use order::Agents;
 pub use read::{Foreign, ImportError, Opening, Recording, open};
+pub use session::{InSession, in_session};
 
 pub use verdict::{Imported, Unjudged};
 pub use write::{JsonSideReport, Part};

@@ -3,7 +3,7 @@
 use super::Importer;
 use super::cook::Out;
 use super::effect::{By, Profile};
-use super::event::{Answer, Args, Body, Call, Flags, Mark, Reason, To};
+use super::event::{Answer, Args, Body, Call, Effect, Flags, Mark, Reason, To};
 use super::ledger::Code;
 use super::value::{self, Value, text};
 use std::borrow::Cow;
@@ -30,6 +30,7 @@ pub(super) static PROFILE: Profile = Profile {
     session: &["todowrite", "todoread"],
     containers: &["task", "skill"],
     polls: &[],
+    others: Effect::Unknown,
 };
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {

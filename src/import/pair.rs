@@ -15,6 +15,10 @@ use std::io;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
+/// Calls of one id that are looked at for an answer, the latest ones: a recording in which every call has the same id
+/// must not take time by the square of its length.
+const CHAIN: usize = 1024;
+
 /// One call.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
@@ -63,6 +67,9 @@ pub(crate) struct Desk {
     ids: HashMap<u64, u32>,
     scope: u64,
     scopes: HashMap<Box<str>, u64>,
+    scope_count: u64,
+    /// What began and has not ended.
+    begun: HashMap<Box<str>, Location>,
     named_scopes: bool,
     /// Calls are ordered by their times alone.
     pub(crate) by_time: bool,
@@ -105,6 +112,8 @@ impl Desk {
             ids: HashMap::new(),
             scope: 0,
             scopes: HashMap::new(),
+            scope_count: 0,
+            begun: HashMap::new(),
             named_scopes: false,
             by_time: false,
             window: 0,
@@ -186,9 +195,19 @@ impl Desk {
             }
             Event::ScopeNamed(name) => {
                 self.settle_early();
-                let next = self.scopes.len() as u64 + 1;
+                let next = self.scope_count + 1;
                 self.scope = *self.scopes.entry(name).or_insert(next);
+                self.scope_count = self.scope_count.max(self.scope);
                 self.named_scopes = true;
+            }
+            Event::ScopeAlias(name) => {
+                self.scopes.insert(name, self.scope);
+            }
+            Event::Begun(what, at) => {
+                self.begun.insert(what, at);
+            }
+            Event::Ended(what) => {
+                self.begun.remove(&what);
             }
             Event::ByTime => self.by_time = true,
             Event::MarkId(id, mark) => self.mark(&id, mark),
@@ -339,7 +358,7 @@ impl Desk {
     /// The calls with one id, the latest first.
     fn chain(&self, latest: u32) -> impl Iterator<Item = u32> {
         let next = |place: &u32| Some(self.slots[*place as usize].same_id).filter(|same| *same != NONE);
-        std::iter::successors(Some(latest), next)
+        std::iter::successors(Some(latest), next).take(CHAIN)
     }
 
     /// A fuller record of a call that is known.
@@ -420,7 +439,17 @@ impl Desk {
     fn whose(&mut self, latest: u32, answer: &CookedAnswer) -> u32 {
         let open = |place: &u32| !self.slots[*place as usize].flags.has(Flags::ANSWERED);
         let here = |place: &u32| self.slots[*place as usize].window == self.window;
-        if let Some(place) = self.chain(latest).filter(|place| open(place) && here(place)).last() {
+        if !answer.turns.is_empty() {
+            // known turns that have all their answers mean one more copy, not an older call
+            let turns: Vec<u64> = answer.turns.iter().map(|turn| self.id_number(turn) | 1).collect();
+            let asked = |place: &u32| turns.contains(&self.slots[*place as usize].turn);
+            let mut known = self.chain(latest).filter(asked).peekable();
+            let any = known.peek().copied();
+            if let Some(place) = known.filter(open).last().or(any) {
+                return place;
+            }
+        }
+        if let Some(place) = self.chain(latest).take_while(here).filter(open).last() {
             return place;
         }
         let found = self.chain(latest).find(open);
@@ -464,6 +493,7 @@ impl Desk {
             (Flags::FAILED, answer.failed),
             (Flags::NO_EFFECT, answer.no_effect),
             (Flags::SECONDARY_ANSWER, answer.secondary),
+            (Flags::REDACTED, answer.redacted),
         ] {
             if is { slot.flags.set(flag) } else { slot.flags.clear(flag) }
         }
@@ -503,7 +533,8 @@ impl Desk {
                 let server = slot.flags.has(Flags::SERVER_SIDE).then_some("server_side");
                 let mark = Some(Mark::NoResult(server.or(unanswered)));
                 // what the record will say
-                let response = format!("{{\"$import\":{}}}", Mark::marker(mark, &[]));
+                let unobserved = slot.flags.has(Flags::UNOBSERVED);
+                let response = format!("{{\"$import\":{}}}", Mark::marker(mark, &[], unobserved));
                 slot.response = self.key.print_parts(&[response.as_bytes()]);
                 slot.mark = mark;
             }
@@ -515,6 +546,12 @@ impl Desk {
                 Some(Mark::NoResult(why)) => ledger.warn(Code::NoResult, why.unwrap_or(""), at, 1, ""),
                 None => {}
             }
+        }
+        let mut begun: Vec<Location> = self.begun.values().copied().collect();
+        begun.sort();
+        for at in begun {
+            let what = "its end is missing: the recorder was stopped, or still runs";
+            self.ledger.warn(Code::Truncated, "unfinished capture", at, 1, what);
         }
         let has = |name: &str| self.thread_numbers.contains_key(name);
         let mut missing: Vec<u32> = Vec::new();

@@ -224,7 +224,7 @@ impl Recording {
             Form::Archive(mut archive) => {
                 let names = archive.names();
                 if !names.iter().any(|name| name == "header.json") {
-                    let at = Location { file: own as u16, ..Location::default() };
+                    let at = Location { file: own as u32, ..Location::default() };
                     self.desk.ledger.warn(Code::Truncated, "interrupted run", at, 1, "it has no 'header.json'");
                 }
                 for (place, name) in names.iter().enumerate().filter(|(_, name)| inspect::is_sample(name)) {
@@ -247,7 +247,7 @@ impl Recording {
         file: usize,
         threads: usize,
     ) -> Result<(), ImportError> {
-        let file = u16::try_from(file).map_err(|_| ImportError::Refused("more than 65,535 files".to_owned()))?;
+        let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
         let (recipe, desk) = (&self.recipe, &mut self.desk);
         let work = |block: &Block| block_events(block, importer, recipe, file);
         let mut before = 0;
@@ -264,7 +264,7 @@ impl Recording {
     }
 
     fn document(&mut self, importer: &'static Importer, mut source: Source, file: usize) -> Result<(), ImportError> {
-        let file = u16::try_from(file).map_err(|_| ImportError::Refused("more than 65,535 files".to_owned()))?;
+        let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
         let mut text = Vec::new();
         source.by_ref().take(MAX_TEXT as u64 + 1).read_to_end(&mut text)?;
         if text.len() > MAX_TEXT {
@@ -312,7 +312,7 @@ fn in_words(wrong: Wrong) -> &'static str {
 }
 
 /// The events of a block of lines, and how many lines it has.
-fn block_events(block: &Block, importer: &'static Importer, recipe: &Recipe, file: u16) -> (u64, Vec<Event>) {
+fn block_events(block: &Block, importer: &'static Importer, recipe: &Recipe, file: u32) -> (u64, Vec<Event>) {
     let mut out = Out::new(recipe, importer.profile, file);
     let mut lines = 0;
     let mut rest = block.bytes();

@@ -24,7 +24,8 @@ pub(super) static RESPONSES: Importer = Importer {
 };
 
 /// Tools of the API itself; all others are the user's own.
-static PROFILE: Profile = Profile { read_only: &["web_search", "file_search", "tool_search"], ..Profile::NONE };
+pub(super) static PROFILE: Profile =
+    Profile { read_only: &["web_search", "file_search", "tool_search"], ..Profile::NONE };
 
 const ITEMS: [&str; 12] = [
     "function_call",

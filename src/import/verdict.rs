@@ -44,8 +44,12 @@ pub struct Unjudged {
     pub failed: u64,
     /// What the call was called with was not recorded.
     pub args_unknown: u64,
+    /// A model asked for the call; nobody saw it run.
+    pub unobserved: u64,
     /// More than one answer was recorded.
     pub more_results: u64,
+    /// Secrets were taken out of the answer.
+    pub redacted: u64,
     /// An identical call came before, but one of the two answers is not known.
     pub pairs: u64,
 }
@@ -58,6 +62,7 @@ impl Imported {
         let mut unjudged = Unjudged::default();
         for place in &order {
             let slot = &desk.slots[*place as usize];
+            unjudged.unobserved += u64::from(slot.flags.has(Flags::UNOBSERVED));
             unjudged.args_unknown += u64::from(slot.flags.has(Flags::ARGS_UNKNOWN));
             let count = match slot.mark {
                 Some(Mark::NoResult(_)) => &mut unjudged.no_result,
@@ -65,6 +70,7 @@ impl Imported {
                 Some(Mark::Receipt(_)) => &mut unjudged.receipts,
                 Some(Mark::NotExecuted(_)) => &mut unjudged.not_executed,
                 None if slot.flags.has(Flags::MORE_RESULTS) => &mut unjudged.more_results,
+                None if slot.flags.has(Flags::REDACTED) => &mut unjudged.redacted,
                 None if slot.flags.has(Flags::FAILED) => &mut unjudged.failed,
                 None => continue,
             };
@@ -147,11 +153,12 @@ impl Imported {
                 bench.next_conversation();
             }
             let index = index as u64;
+            let unknown = slot.flags.has(Flags::MORE_RESULTS) || slot.flags.has(Flags::REDACTED);
             let (turn_end, turn_mutates) = turns.get(&slot.turn).copied().unwrap_or((index, mutates(slot)));
             let step = SourcedStep {
                 place: Place { index, line: slot.at.line },
                 call: slot.call,
-                response: (slot.mark.is_none() && !slot.flags.has(Flags::MORE_RESULTS)).then_some(slot.response),
+                response: (slot.mark.is_none() && !unknown).then_some(slot.response),
                 ran: !matches!(slot.mark, Some(Mark::NotExecuted(_))),
                 failed: slot.flags.has(Flags::FAILED),
                 mutator: mutates(slot),

@@ -68,10 +68,11 @@ impl Imported {
             self.desk.store.get(slot.args, &mut args)?;
             self.desk.store.get(slot.body, &mut response)?;
             let more = self.desk.more.get(place).map_or(&[][..], Vec::as_slice);
+            let unobserved = slot.flags.has(Flags::UNOBSERVED);
             if response.is_empty() {
-                response = format!("{{\"$import\":{}}}", Mark::marker(slot.mark, &[])).into_bytes();
+                response = format!("{{\"$import\":{}}}", Mark::marker(slot.mark, &[], unobserved)).into_bytes();
             } else if !more.is_empty() || matches!(slot.mark, Some(Mark::NotExecuted(_))) {
-                response = marked(&response, &Mark::marker(slot.mark, more));
+                response = marked(&response, &Mark::marker(slot.mark, more, unobserved));
             }
             write!(out, "{{\"index\":{index},\"tool\":")?;
             out.write_all(&self.desk.tools[slot.tool as usize])?;

@@ -24,7 +24,7 @@ pub struct JsonReport<'r> {
     tool: JsonTool,
     /// The command: `audit`, `audit --seals-only`, `replay`, `scope`, `seal-all` or `verify`.
     command: &'static str,
-    /// `clean`, `findings`, `empty` (nothing to audit) or `failed` (a file could not be judged).
+    /// `clean`, `findings`, `inconclusive` (no call to audit) or `failed` (a file could not be judged).
     verdict: &'static str,
     /// The exit code: 0, 1 or 2.
     exit_code: u8,
@@ -114,6 +114,8 @@ struct JsonImport {
     format: &'static str,
     /// Why the file was taken for that.
     reason: String,
+    /// How many files were read: captures of one session are one recording.
+    files: u64,
     /// Whether both sums hold.
     balanced: bool,
     /// Calls that were met.
@@ -302,6 +304,7 @@ fn import(import: &Import) -> JsonImport {
     JsonImport {
         format: import.format,
         reason: import.reason.clone(),
+        files: import.files,
         balanced: books.balance(),
         calls_in: books.calls_in,
         records: books.records,

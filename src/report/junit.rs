@@ -22,7 +22,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         document.add_testsuite(suite(report, file, room));
         room = room.saturating_sub(file.findings.len());
     }
-    if report.verdict == Verdict::Empty {
+    if report.verdict == Verdict::Inconclusive {
         document.add_testsuite(nothing_to_audit());
     }
     let mut xml = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn nothing_to_audit() -> TestSuite {
     let mut suite = TestSuite::new("toolreplay");
     suite.set_timestamp(OffsetDateTime::UNIX_EPOCH);
-    let mut case = TestCase::error("coverage", Duration::ZERO, "empty", "no call was found to audit");
+    let mut case = TestCase::error("coverage", Duration::ZERO, "inconclusive", "no call was found to audit");
     case.set_classname("coverage");
     suite.add_testcase(case);
     suite

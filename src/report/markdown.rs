@@ -17,7 +17,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let headline = match report.verdict {
         Verdict::Clean => "passed",
         Verdict::Findings => "failed",
-        Verdict::Empty => "found nothing to audit",
+        Verdict::Inconclusive => "is inconclusive: there was no call to audit",
         Verdict::Failed => "could not judge every file",
     };
     writeln!(out, "## toolreplay {}: {headline}\n", report.command.name())?;

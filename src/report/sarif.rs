@@ -63,7 +63,7 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
     // Findings are no failed run, nor is a file that could not be judged, which is a result. A run over nothing is one:
     // uploaded as a success it would close every alert there is.
     let invocation = Invocation::builder()
-        .execution_successful(report.verdict != Verdict::Empty)
+        .execution_successful(report.verdict != Verdict::Inconclusive)
         .exit_code(i64::from(report.verdict.exit_code()))
         .build();
     let root = json!({ROOT: {"description": {"text": "The root of the repository."}}});

@@ -4,17 +4,13 @@
 //! - [`Recorder`]: records spans from inside a program.
 //! - [`protocol`]: decoders for model protocols, without I/O.
 //! - [`proxy`] (feature `proxy`): records from outside, between an agent and its model.
-//! - [`executions`]: the transcript of the tool executions that a recorder saw.
-//! - [`calls`]: pairs the calls a model asked for with the results the agent reported.
 //! - [`show`]: reads capture files, damaged and growing ones too, and draws them.
 //!
 //! A recording is evidence of what was observed. It never claims an execution that was not seen, and recording
 //! never changes, retries or fails what it observes.
 
-pub mod calls;
 mod clock;
 pub mod event;
-pub mod executions;
 mod limits;
 pub mod protocol;
 #[cfg(feature = "proxy")]

@@ -17,7 +17,6 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::event::{self, CaptureSummary, Coverage, Event, Kind, Phase, RecordType, Source, Status};
-use super::executions::{Executions, executions};
 use super::limits::{self, Captured, Limits};
 use super::{Redactor, clock};
 
@@ -171,10 +170,16 @@ impl Recorder {
         self.0.state().errors += 1;
     }
 
-    /// The tool executions that were recorded so far, as a transcript.
+    /// What was recorded so far, as its capture file would hold it if the recording ended now: what audits read.
     #[must_use]
-    pub fn executions(&self) -> Executions {
-        executions(&self.0.state().events)
+    pub fn capture(&self) -> Vec<u8> {
+        let state = self.0.state();
+        let mut lines = Vec::new();
+        for line in state.events.iter().map(Event::to_json).chain([self.0.summary(&state).to_json()]) {
+            lines.extend(line);
+            lines.push(b'\n');
+        }
+        lines
     }
 
     /// What was recorded so far, as the object that belongs under `execution_trace` in a document.

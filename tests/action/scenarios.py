@@ -216,7 +216,7 @@ def fork_like():
 def empty():
     ran = scene({}, {"runs/README": "x"}, {})
     holds(not ran.passed, "nothing to audit is no pass", ran)
-    outputs(ran, verdict="empty", calls="0")
+    outputs(ran, verdict="inconclusive", calls="0")
     ran = scene({}, {"runs/README": "x"}, {"allow-empty": True})
     holds(ran.passed, "unless that is meant", ran)
 

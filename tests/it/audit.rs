@@ -96,7 +96,7 @@ fn a_run_that_audits_nothing_is_no_pass() {
         assert_eq!(ran.code, 2, "{path}");
         assert!(ran.stderr.contains("found no call to audit"), "{}", ran.stderr);
         assert_eq!(project.run(&[path, "--allow-empty"]).code, 0, "{path}");
-        assert_eq!(project.json(&[path])["verdict"], "empty");
+        assert_eq!(project.json(&[path])["verdict"], "inconclusive");
     }
     let ran = project.run(&[]);
     assert!(ran.code == 2 && ran.stderr.starts_with("error: nothing to audit is named"), "{}", ran.stderr);
@@ -355,8 +355,8 @@ fn a_run_over_nothing_is_green_in_no_report() {
     let project = Project::new(&[("empty.jsonl", "")]);
     let sarif: Value = serde_json::from_str(&project.run(&["empty.jsonl", "--format", "sarif"]).stdout).unwrap();
     assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
-    assert!(project.run(&["empty.jsonl", "--format", "junit"]).stdout.contains("<error type=\"empty\""));
-    assert!(project.run(&["empty.jsonl", "--format", "markdown"]).stdout.contains("found nothing to audit"));
+    assert!(project.run(&["empty.jsonl", "--format", "junit"]).stdout.contains("<error type=\"inconclusive\""));
+    assert!(project.run(&["empty.jsonl", "--format", "markdown"]).stdout.contains("is inconclusive"));
 }
 
 #[test]

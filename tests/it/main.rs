@@ -12,6 +12,7 @@ mod expected;
 
 mod audit;
 mod canonical;
+mod captures;
 mod cli;
 mod generated;
 mod hostile;

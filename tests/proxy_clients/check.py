@@ -7,6 +7,7 @@ import collections
 import http.client
 import io
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -162,6 +163,47 @@ def session_checks(folder):
     return len(loops)
 
 
+def toolreplay(*arguments, **options):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def audit_checks(folder, temporary):
+    """What was recorded is audited, sealed and verified; an edit of the evidence is found."""
+    requests = [capture["spans"][0] for session in shown(folder)["sessions"] for capture in session["captures"]]
+    asked = sum(len(span["output"]["model_requested_tools"]) for span in requests)
+    told = sum(len(span["input"]["agent_reported_tool_results"]) for span in requests)
+    scope = temporary / "scope.json"
+    for allowed, code in ((["temperature"], 0), (["read_file"], 1)):
+        scope.write_text(json.dumps({"agent": "weather", "allowed_tools": allowed}))
+        ran = toolreplay("audit", "--no-config", "--format", "json", "--scope", scope, folder)
+        report = json.loads(ran.stdout)
+        found = collections.Counter(finding["kind"] for finding in report["findings"])
+        check(f"audit of the captures, {allowed}", ran.returncode == code and (found["permission-overreach"] == asked) == (code == 1), f"{ran.returncode} {ran.stderr} {ran.stdout[:3000]}")
+        books = [file["import"] for file in report["files"]]
+        sums = [sum(book[name] for book in books) for name in ("files", "records", "results_in", "orphans")]
+        check("every call and result is in the books", sums == [len(requests), asked, told, 0], f"{sums} {len(requests)} {asked} {told}")
+        seen = sum(warning["count"] for book in books for warning in book["warnings"] if warning["code"] == "NOT_OBSERVED")
+        check("no execution is claimed", seen == asked, seen)
+
+    transcript, sealed = temporary / "session.jsonl", temporary / "session.sealed.jsonl"
+    ran = toolreplay("import", folder, "--output", transcript)
+    records = [json.loads(line) for line in transcript.read_text().splitlines()]
+    marked = all(record["response"]["$import"]["execution"] == "not_observed" for record in records)
+    check("import", ran.returncode == 0 and len(records) == asked and marked, f"{ran.stderr} {records[:3]}")
+    answered = sum("content" in record["response"] for record in records)
+    check("the results are the ones that were reported", answered == len([1 for record in records if record["response"]["$import"].get("status") != "no_result"]) and 0 < answered <= told, answered)
+    ran = toolreplay("seal", transcript, "--output", sealed)
+    check("seal", ran.returncode == 0, ran.stderr)
+    ran = toolreplay("verify", sealed)
+    check("verify", ran.returncode == 0 and "chain: intact" in ran.stdout, ran.stdout + ran.stderr)
+    sealed.write_text(sealed.read_text().replace("Lisbon", "Boston", 1))
+    check("an edit is found", toolreplay("verify", sealed).returncode == 1)
+
+    silent = next(capture["path"] for session in shown(folder)["sessions"] for capture in session["captures"] if len(session["captures"]) == 1 and not capture["spans"][0]["output"]["model_requested_tools"])
+    ran = toolreplay("audit", "--no-config", "--format", "json", silent)
+    check("captures without a call prove nothing", ran.returncode == 2 and json.loads(ran.stdout)["verdict"] == "inconclusive", ran.stdout[:2000])
+
+
 def secret_checks(folder, log):
     texts = [path.read_text() for path in folder.glob("*.jsonl")] + [log.read_text()]
     check("no key in any capture or in the log", not any("sk-key-of" in text for text in texts))
@@ -204,12 +246,16 @@ def main():
         check("the proxy ends in order", proxy.wait(timeout=20) == 0)
         count = session_checks(folder)
         check("every case left captures", count == 15 * 2 + 3 + 4 * 2, count)
+        audit_checks(folder, temporary)
         secret_checks(folder, log)
     finally:
         for process in processes:
             process.kill()
             process.wait()
-        shutil.rmtree(temporary, ignore_errors=True)
+        if "KEEP" in os.environ:
+            print("kept in", temporary)
+        else:
+            shutil.rmtree(temporary, ignore_errors=True)
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed or not passed else 0)
 

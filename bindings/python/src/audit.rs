@@ -111,7 +111,7 @@ impl Report {
         Coverage { files, calls, pairs_compared: pairs, not_judged }
     }
 
-    /// clean, findings, empty (nothing to audit) or failed (a file could not be judged).
+    /// clean, findings, inconclusive (no call to audit) or failed (a file could not be judged).
     #[getter]
     fn verdict(&self) -> &'static str {
         self.report.verdict.name()
@@ -251,7 +251,7 @@ fn run(
     input::refuse_folders(sources)?;
     let threads = thread_count(threads)?;
     let report = py.detach(|| {
-        let inputs: Vec<Input> = sources.iter().map(Source::input).collect();
+        let inputs = library::sessions(sources.iter().map(Source::input).collect(), threads);
         let outcomes = outcomes(sources, &inputs, plan, threads);
         let changes = match command {
             Command::Audit => library::mismatches(&inputs, &outcomes),
@@ -262,15 +262,22 @@ fn run(
     Ok(Report { report })
 }
 
-/// Files go to the library all at once, so that it can share them out; bytes one by one.
+/// Files go to the library all at once, so that it can share them out; bytes one by one. Of the inputs only those with
+/// files may be fewer than the sources: the files of one session are one input.
 fn outcomes(sources: &[Source], inputs: &[Input], plan: &Plan, threads: usize) -> Vec<Outcome> {
     let files: Vec<Input> = inputs.iter().filter(|input| input.path.is_some()).cloned().collect();
     let mut of_files = library::run(&files, plan, threads, &Progress::default()).into_iter();
-    let outcome = |(source, input): (&Source, &Input)| match source {
-        Source::File(_) => of_files.next().unwrap_or_default(),
-        Source::Memory(_, bytes) => library::run_source(input, Box::new(Cursor::new(bytes.clone())), plan, threads),
+    let mut memory = sources.iter().filter_map(|source| match source {
+        Source::File(_) => None,
+        Source::Memory(_, bytes) => Some(bytes),
+    });
+    let outcome = |input: &Input| match &input.path {
+        Some(_) => of_files.next().unwrap_or_default(),
+        None => memory.next().map_or_else(Outcome::default, |bytes| {
+            library::run_source(input, Box::new(Cursor::new(bytes.clone())), plan, threads)
+        }),
     };
-    sources.iter().zip(inputs).map(outcome).collect()
+    inputs.iter().map(outcome).collect()
 }
 
 fn thread_count(asked: Option<usize>) -> PyResult<usize> {
@@ -311,14 +318,20 @@ pub(crate) fn seal<'py>(py: Python<'py>, transcript: &Bound<'py, PyAny>) -> PyRe
 
 /// Makes a transcript of a recording in another format, as `toolreplay import` does: a path or bytes.
 ///
-/// A transcript is returned as it is. What would be lost, and a recording without a call, raise a TranscriptError.
+/// A transcript is returned as it is. What would be lost, and a recording without a call, raise a TranscriptError, unless
+/// `allow_loss` is set.
 #[pyfunction]
-pub(crate) fn import_recording<'py>(py: Python<'py>, recording: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+#[pyo3(signature = (recording, *, allow_loss=false))]
+pub(crate) fn import_recording<'py>(
+    py: Python<'py>,
+    recording: &Bound<'py, PyAny>,
+    allow_loss: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
     let source = Source::one(recording)?;
     let threads = thread_count(None)?;
     let input = source.input();
     let content = source.content().map_err(|error| io_error(py, &error, &source.name()))?;
-    let imported = py.detach(|| transcript_of(&input, content, threads));
+    let imported = py.detach(|| transcript_of(&input, content, allow_loss, threads));
     let at = |failure: library::Failure| {
         errors::at::<TranscriptError>(py, Some(&source.name()), failure.line, failure.column, &failure.what)
     };
@@ -328,10 +341,11 @@ pub(crate) fn import_recording<'py>(py: Python<'py>, recording: &Bound<'py, PyAn
 fn transcript_of(
     input: &Input,
     content: Box<dyn std::io::Read + Send>,
+    allow_loss: bool,
     threads: usize,
 ) -> Result<Vec<u8>, library::Failure> {
     let whole = |error: std::io::Error| library::Failure { line: 0, column: 0, what: error.to_string() };
-    let options = Options::default();
+    let options = Options { allow_loss, ..Options::default() };
     let mut transcript = Vec::new();
     match import::open(content, input.path.as_deref(), &options)? {
         import::Opening::Native(mut content) => {
@@ -351,7 +365,7 @@ fn transcript_of(
             if let Some((place, what)) = imported.loss() {
                 return Err(library::Failure { line: place.line, column: u64::from(place.column), what });
             }
-            if imported.books.calls_in == 0 {
+            if imported.books.calls_in == 0 && !allow_loss {
                 let what = "not a single call was found; is it the right format?".to_owned();
                 return Err(library::Failure { line: 0, column: 0, what });
             }

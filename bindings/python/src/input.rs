@@ -91,7 +91,7 @@ impl Source {
             Source::File(path) => Some(path.clone()),
             Source::Memory(..) => None,
         };
-        Input { path, shown: name, from_root, named: true }
+        Input { path, shown: name, from_root, named: true, more: Vec::new() }
     }
 
     /// Opens it.

@@ -119,13 +119,10 @@ impl Recorder {
         }
     }
 
-    /// The tool executions so far as two transcripts, the second of those that are incomplete; the ids of the first's
-    /// spans; how many did not end, and how many were cut.
-    fn executions<'py>(&self, py: Python<'py>) -> PyResult<ExecutionsOf<'py>> {
+    /// What was recorded so far, as its file would hold it if the recording ended now.
+    fn capture<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let recorder = self.recorder.require()?;
-        let made = py.detach(|| recorder.executions());
-        let bytes = |transcript: &[u8]| PyBytes::new(py, transcript);
-        Ok((bytes(&made.transcript), bytes(&made.left_out), made.spans, made.unfinished, made.truncated))
+        Ok(PyBytes::new(py, &py.detach(|| recorder.capture())))
     }
 
     /// What was recorded so far, as JSON.
@@ -147,8 +144,6 @@ impl Recorder {
         Span { id: span.id().to_owned(), limits: self.limits, span: Own::new(Mutex::new(Some(span))) }
     }
 }
-
-type ExecutionsOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>, u64, u64);
 
 impl Span {
     fn take(&self) -> Option<trace::Span> {

@@ -96,7 +96,7 @@ def test_scope():
 
 
 def test_nothing_to_audit():
-    assert toolreplay.audit(b"").verdict == "empty"
+    assert toolreplay.audit(b"").verdict == "inconclusive"
     assert toolreplay.audit([], allow_empty=True).verdict == "clean"
 
 

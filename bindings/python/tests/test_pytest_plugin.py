@@ -56,7 +56,7 @@ def test_the_fixture(tmp_path):
     ran = subprocess.run(call, cwd=tmp_path, env={**environment, "PYTHONPATH": "."}, capture_output=True, text=True)
     assert "4 failed, 2 passed" in ran.stdout, ran.stdout
     assert "permission-overreach: tool 'delete' is not in the declared scope for agent 'reader'" in ran.stdout
-    assert "0 recorded tool call(s); 1 more were not recorded whole" in ran.stdout
+    assert "1 recorded tool call(s); not judged: " in ran.stdout and "1 call whose result the recorder cut" in ran.stdout
     assert "redundant-call: tool 'read' repeats the identical call at index 0" in ran.stdout
     assert 'call 1: "read" {"path": "a"}' in ran.stdout
     assert '  -  "tick": 1,' in ran.stdout and "response of call 2" in ran.stdout
@@ -71,10 +71,12 @@ def test_the_transcript_of_a_recording(recorded_tools):
     with pytest.raises(ZeroDivisionError):
         recorded_tools.wrap(lambda: 1 / 0, name="fail")()
     read(object())
-    assert recorded_tools.calls == [
-        {"index": 0, "tool": "read", "args": {"path": "a"}, "response": {"output": ["a"]}},
+    assert recorded_tools.calls[:2] == [
+        {"index": 0, "tool": "read", "args": {"path": "a"}, "response": {"content": ["a"]}},
         {"index": 1, "tool": "fail", "args": {}, "response": {"error_type": "ZeroDivisionError"}},
     ]
-    assert recorded_tools.report().coverage.calls == 2
-    assert toolreplay.verify(toolreplay.seal(recorded_tools.recorder.transcript())).links == 2
+    assert recorded_tools.calls[2]["args"] == {"path": {"capture_omitted": "type", "type": "object"}}
+    coverage = recorded_tools.report().coverage
+    assert coverage.calls == 3 and "1 call whose arguments were not recorded" in coverage.not_judged
+    assert toolreplay.verify(toolreplay.seal(recorded_tools.recorder.transcript())).links == 3
     recorded_tools.assert_clean(scope={"agent": "a", "allowed_tools": ["read", "fail"]})

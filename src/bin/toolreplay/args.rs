@@ -192,7 +192,7 @@ pub(crate) struct SealArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Recordings of one session; '-' is standard input. What several of them repeat becomes one record
+    /// Recordings of one session, or folders of them; '-' is standard input. What several of them repeat becomes one record
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 

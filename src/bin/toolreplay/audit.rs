@@ -33,6 +33,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let mut found = inputs::find(&place, &args.paths, import::may_be_recording, args.allow_empty)?;
     let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
     output::spare(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
+    found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
         Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
         None => None,
@@ -66,7 +67,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     }
     let code = output::finish(&report, &targets, found.alone, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
-    if report.verdict == Verdict::Empty {
+    if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
     }
     Ok(code)

@@ -2,13 +2,13 @@
 
 use crate::args::{Common, ImportArgs};
 use crate::exit::{self, Outcome};
-use crate::inputs::Place;
+use crate::inputs::{self, Place};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::Input;
-use toolreplay::import::{Agents, Imported, Opening, Options, Recording, open};
+use toolreplay::audit::{Input, sessions};
+use toolreplay::import::{self, Agents, Imported, Opening, Options, Recording, open};
 
 /// The exit code of an import that lost something, where that was not allowed.
 const LOST: u8 = 2;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
         bail!("--agents separate writes several transcripts; name the first one with --output");
     }
     let place = Place::current()?;
-    let inputs: Vec<Input> = args.files.iter().map(|file| place.input(file)).collect();
+    let inputs = files(&place, &args.files, common)?;
     let mut imported = read(&inputs, &options, common)?;
     say(&imported, &inputs);
     let code = match failure(&imported, &inputs, &options) {
@@ -47,6 +47,30 @@ pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
     Ok(code)
 }
 
+/// The files that are named, and those in the folders that are; captures of one session stand together.
+fn files(place: &Place, named: &[PathBuf], common: &Common) -> anyhow::Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for path in named {
+        match path.is_dir() {
+            true => {
+                let found = inputs::find(place, std::slice::from_ref(path), import::may_be_recording, false)?;
+                if found.inputs.is_empty() {
+                    bail!("{}: holds no file that may be a recording", path.display());
+                }
+                inputs.extend(found.inputs);
+            }
+            false => inputs.push(place.input(path)),
+        }
+    }
+    let sessions = sessions(inputs, common.threads()).into_iter();
+    Ok(sessions
+        .flat_map(|mut input| {
+            let more = std::mem::take(&mut input.more);
+            std::iter::once(input).chain(more)
+        })
+        .collect())
+}
+
 /// Where the transcript of one agent goes.
 fn beside(path: &Path, name: &str) -> PathBuf {
     if name.is_empty() {
@@ -62,16 +86,28 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 /// Reads files as one recording.
 fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<Imported> {
     let mut recording = Recording::to_write(options);
+    // of many captures one says it for all
+    let mut told: Option<(&str, u64)> = None;
     for input in inputs {
         let shown = &input.shown;
         let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
         let opened = open(source, input.path.as_deref(), options).map_err(|error| anyhow!("{shown}: {error}"))?;
         match opened {
             Opening::Foreign(foreign) => {
-                exit::print_note(&format!("{shown}: read as {}: {}", foreign.importer.id, foreign.reason));
+                match &mut told {
+                    Some((id, count)) if *id == foreign.importer.id && !input.named => *count += 1,
+                    _ => {
+                        say_more(told);
+                        told = Some((foreign.importer.id, 0));
+                        exit::print_note(&format!("{shown}: read as {}: {}", foreign.importer.id, foreign.reason));
+                    }
+                }
                 recording
                     .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
                     .map_err(|error| anyhow!("{shown}: {error}"))?;
+            }
+            Opening::Native(_) | Opening::Unknown(..) if !input.named => {
+                exit::print_note(&format!("{shown}: no recording; passed over"));
             }
             Opening::Native(mut source) => {
                 // an empty file is an empty transcript, but a recording of nothing is none
@@ -87,7 +123,14 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
             ),
         }
     }
+    say_more(told);
     recording.finish().context("cannot keep what was read")
+}
+
+fn say_more(told: Option<(&str, u64)>) {
+    if let Some((id, count @ 1..)) = told {
+        exit::print_note(&format!("{count} more read as {id}"));
+    }
 }
 
 /// What was taken over and what was not.

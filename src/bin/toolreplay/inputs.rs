@@ -26,10 +26,11 @@ impl Place {
     pub(crate) fn input(&self, path: &Path) -> Input {
         if path.as_os_str() == "-" {
             let (shown, from_root) = ("<stdin>".to_owned(), "stdin".to_owned());
-            return Input { path: None, shown, from_root, named: true };
+            return Input { path: None, shown, from_root, named: true, more: Vec::new() };
         }
         let shown = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
-        Input { path: Some(path.to_owned()), from_root: self.path_from_root(path), shown, named: true }
+        let from_root = self.path_from_root(path);
+        Input { path: Some(path.to_owned()), from_root, shown, named: true, more: Vec::new() }
     }
 
     /// The path from the root of the repository by names alone, for what is asked of another revision: a link that this

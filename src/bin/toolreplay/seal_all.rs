@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
     let report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
     let code = output::finish(&report, &targets, found.alone, common)?;
-    if report.verdict == Verdict::Empty {
+    if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");
     }
     Ok(code)

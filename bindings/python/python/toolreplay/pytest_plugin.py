@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from . import Finding, Report, audit, check_scope
+from . import Finding, Report, audit
 from .tracing import ExecutionRecorder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,13 +36,13 @@ class RecordedTools:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The calls that ended and were recorded whole: dicts with index, tool, args and response."""
+        """The calls, dicts with index, tool, args and response; what was not recorded is marked."""
         return [json.loads(line) for line in self.recorder.transcript().splitlines()]
 
     def report(self, scope: Any = None, mutators: Iterable[str] = (), fail_on: str = "warning") -> Report:
         """What `toolreplay.audit` says of the calls."""
-        transcript = ("recorded calls", self.recorder.transcript())
-        return audit(transcript, scope, list(mutators), fail_on=fail_on, allow_empty=True)
+        recording = ("recorded calls", self.recorder.capture())
+        return audit(recording, scope, list(mutators), fail_on=fail_on, allow_empty=True)
 
     def assert_clean(self, scope: Any = None, mutators: Iterable[str] = (), fail_on: str = "warning") -> None:
         """Fails the test if the calls have findings, and shows the calls that they are about.
@@ -50,17 +50,13 @@ class RecordedTools:
         Calls that were not recorded whole cannot be compared, but are held against the scope as well.
         """
         __tracebackhide__ = True
-        _, left_out, _, unfinished, truncated = self.recorder._native.executions()
         report = self.report(scope, mutators, fail_on)
         calls = self.calls
         parts = [] if report.clean else [_shown(finding, calls) for finding in report.findings]
-        if scope is not None:
-            outside = check_scope(("incomplete calls", left_out), scope).findings
-            parts += [f"{finding.level}: {finding.rule}: {finding.message}" for finding in outside]
         if parts:
             head = f"{len(parts)} finding(s) in {len(calls)} recorded tool call(s)"
-            if unfinished or truncated:
-                head += f"; {unfinished + truncated} more were not recorded whole"
+            if report.coverage.not_judged:
+                head += "; not judged: " + "; ".join(report.coverage.not_judged)
             pytest.fail("\n\n".join([head, *parts]), pytrace=False)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from . import _native
+from . import _native, import_recording
 
 __all__ = ["ExecutionRecorder", "Snapshot", "Span", "UnsupportedFunction"]
 
@@ -235,11 +235,15 @@ class ExecutionRecorder:
         return Snapshot(json.loads(self._native.snapshot()))
 
     def transcript(self) -> bytes:
-        """The tool executions so far as a transcript: what `audit`, `replay` and `seal` take.
+        """The tool executions so far as a transcript, such as `seal` takes.
 
-        Executions that did not end, or of which something was left out, are not in it.
+        Executions that did not end, or of whose result something was left out, are marked in it.
         """
-        return self._native.executions()[0]
+        return import_recording(("recording", self.capture()), allow_loss=True)
+
+    def capture(self) -> bytes:
+        """What was recorded so far, as the file would hold it if the recording ended now: what `audit` takes."""
+        return self._native.capture()
 
     def finish(self) -> dict[str, Any]:
         """Writes the summary and returns it. Nothing more is recorded; calling it again changes nothing."""
