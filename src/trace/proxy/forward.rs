@@ -278,6 +278,8 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
         scope,
         issues,
     };
+    // rather late than without a capture
+    shared.writer.room().await;
     let capture = match Capture::open(shared, opening) {
         Ok(capture) => capture,
         Err(error) => {

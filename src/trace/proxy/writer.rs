@@ -13,23 +13,31 @@ use std::time::Duration;
 
 /// How long jobs may gather.
 const REST: Duration = Duration::from_millis(1);
+/// How many jobs may wait before new requests do: each may hold an open file.
+const MOST: usize = 4096;
+/// How long a request waits for that at most: a disk that hangs must not hang the agent for ever.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Runs jobs in the order they come.
 pub(super) struct Writer {
     jobs: Sender<Job>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Writer {
     /// Starts the thread. It calls `idle` whenever it has done all there was.
     pub(super) fn start(idle: impl Fn() + Send + 'static) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (jobs, queue) = channel::<Job>();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = waiting.clone();
         let thread = std::thread::Builder::new().name("capture-writer".to_owned()).spawn(move || {
             while let Ok(first) = queue.recv() {
                 for job in std::iter::once(first).chain(queue.try_iter()) {
                     // One capture that cannot be written must not take the others with it.
                     let _: Result<(), Box<dyn Any + Send>> = std::panic::catch_unwind(AssertUnwindSafe(job));
+                    left.fetch_sub(1, Ordering::Relaxed);
                     // Whoever waits for this core with a request in its hands goes first.
                     std::thread::yield_now();
                 }
@@ -39,10 +47,19 @@ impl Writer {
                 std::thread::sleep(REST);
             }
         })?;
-        Ok((Self { jobs }, thread))
+        Ok((Self { jobs, waiting }, thread))
+    }
+
+    /// Waits while more jobs wait than the writer can be behind with; for requests that have not begun.
+    pub(super) async fn room(&self) {
+        let waited = tokio::time::Instant::now();
+        while self.waiting.load(Ordering::Relaxed) >= MOST && waited.elapsed() < PATIENCE {
+            tokio::time::sleep(REST).await;
+        }
     }
 
     pub(super) fn run(&self, job: impl FnOnce() + Send + 'static) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         // The thread lives as long as any sender.
         let _ = self.jobs.send(Box::new(job));
     }
@@ -115,6 +132,23 @@ mod tests {
         assert_eq!(budget.used(), 10);
         drop(one);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn requests_wait_for_a_writer_that_is_behind() {
+        let (writer, thread) = Writer::start(|| ()).unwrap();
+        let (go, wait) = channel::<()>();
+        writer.run(move || drop(wait.recv()));
+        writer.room().await;
+        for _ in 0..MOST {
+            writer.run(|| ());
+        }
+        let short = Duration::from_millis(20);
+        assert!(tokio::time::timeout(short, writer.room()).await.is_err(), "there is no room");
+        go.send(()).unwrap();
+        writer.room().await;
+        drop(writer);
+        thread.join().unwrap();
     }
 
     #[test]
