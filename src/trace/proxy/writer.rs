@@ -138,7 +138,7 @@ mod tests {
     async fn requests_wait_for_a_writer_that_is_behind() {
         let (writer, thread) = Writer::start(|| ()).unwrap();
         let (go, wait) = channel::<()>();
-        writer.run(move || drop(wait.recv()));
+        writer.run(move || wait.recv().unwrap());
         writer.room().await;
         for _ in 0..MOST {
             writer.run(|| ());
