@@ -7,6 +7,7 @@
 use super::Importer;
 use super::anthropic;
 use super::claude_code;
+use super::codex;
 use super::cook::{Event, Out};
 use super::effect::Profile;
 use super::event::{Answer, Args, Body, Call, Effect, Flags, Mark, To};
@@ -195,23 +196,26 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
     out.event(Event::ScopeNamed(trace.into()));
     out.event(Event::Ended(text(span).unwrap_or_default().into()));
     out.event(Event::Window);
-    out.agent(match text(name).as_deref() {
-        Some("anthropic_messages") => &anthropic::PROFILE,
-        Some("openai_responses") => &responses::PROFILE,
-        _ => &Profile::NONE,
-    });
+    let profiles: [&'static Profile; 2] = match text(name).as_deref() {
+        Some("anthropic_messages") => [&claude_code::PROFILE, &anthropic::PROFILE],
+        Some("openai_responses") => [&codex::PROFILE, &responses::PROFILE],
+        _ => [&Profile::NONE; 2],
+    };
     let time = claude_code::time_of(time);
     for (list, on_server) in [(asked, false), (ran, true)] {
         for call in listed(list, "calls not captured", at, out) {
             let [id, tool, kind, arguments, partial] = call.fields(&["id", "name", "type", "arguments", "partial"]);
             let arguments = Part::of(arguments, truncated, true);
             let by_schema = kind.is_none_or(|kind| kind.is("function") || kind.is("tool_use"));
+            let tool = text(tool).unwrap_or_default();
+            // which agent it was is not captured, but the names of its tools are its own
+            out.agent(profiles.into_iter().find(|profile| profile.knows(&tool)).unwrap_or(profiles[1]));
             let args = match arguments.args() {
                 Args::Value(Some(words)) if words.is_string() && by_schema => Args::Text(Some(words)),
                 Args::Value(Some(words)) if words.is_string() => Args::Free("input", words),
                 args => args,
             };
-            let mut made = Call::new(at, text(tool).unwrap_or_default(), args);
+            let mut made = Call::new(at, tool, args);
             (made.id, made.time, made.turn) = (text(id), time, Some(trace.to_owned().into()));
             made.flags.set(Flags::NO_COPY);
             made.flags.set(Flags::UNOBSERVED);

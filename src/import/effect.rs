@@ -50,6 +50,14 @@ impl Profile {
         others: Effect::Unknown,
     };
 
+    /// Whether it says something of a tool.
+    pub(crate) fn knows(&self, tool: &str) -> bool {
+        [self.read_only, self.mutating, self.session, self.containers, self.polls]
+            .iter()
+            .any(|names| names.contains(&tool))
+            || self.by_args.iter().any(|(name, _)| *name == tool)
+    }
+
     /// The effect of a call, and whether it is a poll.
     pub(crate) fn judge(&self, tool: &str, args: Option<Value<'_>>) -> (Effect, Flags) {
         let has = |names: &[&str]| names.contains(&tool);

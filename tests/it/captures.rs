@@ -294,3 +294,27 @@ fn ids_that_are_all_the_same_take_no_square_of_time() {
     let (_, report) = made.audit(&["--allow-loss"]);
     assert_eq!(report["coverage"]["calls"], 30_000);
 }
+
+/// The tools of Claude Code are known by their names, so that a shell command that only reads lies between no two calls.
+#[test]
+fn tools_of_known_agents_are_known() {
+    let used =
+        |id: &str, tool: &str, args: Value| json!({"id": id, "name": tool, "type": "tool_use", "arguments": args});
+    let read = |id: &str| used(id, "Read", json!({"file_path": "a"}));
+    for (command, found) in [("ls -l", 1), ("make", 0)] {
+        let mut made = Made::new();
+        let bash = used("b", "Bash", json!({"command": command}));
+        let files = [
+            made.request("r1", "A", &[], &json!([]), &json!([read("a")])),
+            made.request("r2", "A", &["r1"], &json!([result("a", "x")]), &json!([bash])),
+            made.request("r3", "A", &["r2"], &json!([result("b", "done")]), &json!([read("c")])),
+            made.request("r4", "A", &["r3"], &json!([result("c", "x")]), &json!([])),
+        ];
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            std::fs::write(file, text.replace("openai_chat_completions", "anthropic_messages")).unwrap();
+        }
+        let (code, report) = made.audit(&[]);
+        assert_eq!((code, report["findings"].as_array().unwrap().len()), (found, found as usize), "{report:#}");
+    }
+}
