@@ -49,10 +49,10 @@ const CALLS_LOST: [&str; 7] = [
 const RESULTS_LOST: [&str; 4] =
     ["request_encoding_unknown", "request_not_decoded", "request_not_parsed", "request_too_large_to_decode"];
 
-fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
+fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
     let [version, trace, span, sequence, phase, record, inside] =
         value.fields(&["version", "trace_id", "span_id", "sequence", "phase", "record_type", "execution_trace"]);
-    if document && inside.and_then(|trace| trace.get("events")).is_some_and(Value::is_array) {
+    if inside.and_then(|trace| trace.get("events")).is_some_and(Value::is_array) {
         return Some("with an 'execution_trace'");
     }
     let event = version.is_some() && trace.is_some() && span.is_some() && sequence.is_some() && phase.is_some();

@@ -130,7 +130,7 @@ impl Profile {
             }
         }
         parts.push(match self.others {
-            Effect::ReadOnly => "all others read only, but for those that 'mutators' names".to_owned(),
+            Effect::ReadOnly => "all others read only, but for those that '--mutator' names".to_owned(),
             _ => "all others may change state".to_owned(),
         });
         parts.join("; ")

@@ -305,6 +305,11 @@ impl Desk {
                 return latest;
             }
         }
+        if let Some(same) = latest.and_then(|latest| self.captured_before(latest, &call, turn)) {
+            self.books.call_copies += 1;
+            self.ledger.warn(Code::DuplicateCopy, "call", call.at, 1, "");
+            return same;
+        }
         if latest.is_some() {
             self.ledger.warn(Code::IdReused, "different calls", call.at, 1, "paired by where they stand");
         }
@@ -353,6 +358,18 @@ impl Desk {
     /// The call that this one is a copy of.
     fn same(&self, latest: u32, call: &CookedCall) -> Option<u32> {
         self.chain(latest).find(|&place| self.slots[place as usize].call == call.print)
+    }
+
+    /// The call that a second copy of its capture holds.
+    fn captured_before(&self, latest: u32, call: &CookedCall, turn: u64) -> Option<u32> {
+        if !call.flags.has(Flags::UNOBSERVED) {
+            return None;
+        }
+        // copies of a capture follow each other, and ids that repeat in every turn shall cost little
+        self.chain(latest).take(64).find(|place| {
+            let slot = &self.slots[*place as usize];
+            slot.turn == turn && slot.call == call.print && !self.batch.contains(place)
+        })
     }
 
     /// The calls with one id, the latest first.
@@ -442,10 +459,18 @@ impl Desk {
         if !answer.turns.is_empty() {
             // known turns that have all their answers mean one more copy, not an older call
             let turns: Vec<u64> = answer.turns.iter().map(|turn| self.id_number(turn) | 1).collect();
-            let asked = |place: &u32| turns.contains(&self.slots[*place as usize].turn);
-            let mut known = self.chain(latest).filter(asked).peekable();
-            let any = known.peek().copied();
-            if let Some(place) = known.filter(open).last().or(any) {
+            let (mut first_open, mut any) = (None, None);
+            for place in self.chain(latest) {
+                let turn = self.slots[place as usize].turn;
+                if first_open.is_some_and(|(_, of)| of != turn) {
+                    break;
+                }
+                if turns.contains(&turn) {
+                    any = any.or(Some(place));
+                    first_open = Some((place, turn)).filter(|_| open(&place)).or(first_open);
+                }
+            }
+            if let Some(place) = first_open.map(|(place, _)| place).or(any) {
                 return place;
             }
         }

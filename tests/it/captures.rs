@@ -279,14 +279,15 @@ fn a_session_in_one_file_is_the_same_session() {
 fn ids_that_are_all_the_same_take_no_square_of_time() {
     let mut made = Made::new();
     let mut text = String::new();
-    for _ in 0..30_000 {
+    for number in 0..30_000 {
+        let id = format!("r{number}");
         let start = made.event(
-            "r",
+            &id,
             "start",
             "running",
             &json!({"session_id": "A", "agent_reported_tool_results": [result("x", "y")]}),
         );
-        let end = made.event("r", "end", "ok", &json!({"model_requested_tools": [call("x", 1)]}));
+        let end = made.event(&id, "end", "ok", &json!({"model_requested_tools": [call("x", 1)]}));
         text.push_str(&format!("{start}\n{end}\n"));
     }
     made.seconds = 0;
@@ -317,4 +318,28 @@ fn tools_of_known_agents_are_known() {
         let (code, report) = made.audit(&[]);
         assert_eq!((code, report["findings"].as_array().unwrap().len()), (found, found as usize), "{report:#}");
     }
+}
+
+/// A capture that is there twice, as after a careless copy, is one.
+#[test]
+fn a_capture_that_is_there_twice_is_one() {
+    let mut made = Made::new();
+    let files = [
+        made.request("r1", "A", &[], &json!([]), &json!([call("x", 1), call("x", 1), call("y", 2)])),
+        made.request(
+            "r2",
+            "A",
+            &["r1"],
+            &json!([result("x", "one"), result("x", "one"), result("y", "two")]),
+            &json!([]),
+        ),
+    ];
+    let alone = made.pairs().0;
+    assert_eq!(alone, ["1 -> \"one\"", "1 -> \"one\"", "2 -> \"two\""]);
+    for file in files {
+        std::fs::copy(&file, file.with_extension("copy.jsonl")).unwrap();
+    }
+    let (pairs, said) = made.pairs();
+    assert_eq!(pairs, alone, "{said}");
+    assert!(said.contains("6 = 3 records + 3 copies dropped") && said.contains("6 = 3 attached + 3 copies"), "{said}");
 }
