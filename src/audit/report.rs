@@ -9,6 +9,7 @@ use crate::import::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::seal::Chain;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Which command made a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -404,7 +405,7 @@ fn malformed(failure: &Failure, partly: bool) -> Finding {
         line: failure.line,
         column: failure.column,
         width: 0,
-        file: None,
+        file: failure.file.clone().map(Arc::new),
         related: None,
         related_file: None,
         tool: None,

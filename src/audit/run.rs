@@ -79,6 +79,8 @@ pub enum Plan {
 /// Why a file could not be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// The file, where that is another one than the input's first: a further file of the same recording.
+    pub file: Option<SourceFile>,
     /// The line, from 1; 0: the file as a whole.
     pub line: u64,
     /// The column, in characters from 1; 0: the line as a whole.
@@ -87,9 +89,22 @@ pub struct Failure {
     pub what: String,
 }
 
+impl Failure {
+    /// A failure that has no place in the file.
+    #[must_use]
+    pub fn of_file(what: String) -> Failure {
+        Failure { file: None, line: 0, column: 0, what }
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.line, self.column) {
+            (line, _) if self.file.is_some() => {
+                let shown = self.file.as_ref().map(|file| visible(&file.shown)).unwrap_or_default();
+                let line = if line > 0 { format!("{line}:") } else { String::new() };
+                write!(f, "{shown}:{line} {}", self.what)
+            }
             (0, _) => f.write_str(&self.what),
             (line, 0) => write!(f, "line {line}: {}", self.what),
             (line, column) => write!(f, "line {line}: column {column}: {}", self.what),
@@ -101,7 +116,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Failure {
         // a failed read is about the file: where it stopped is no place in it
         let line = if matches!(error, ReadError::Io { .. }) { 0 } else { error.line() };
-        Failure { line, column: error.column(), what: error.what() }
+        Failure { line, column: error.column(), ..Failure::of_file(error.what()) }
     }
 }
 
@@ -242,7 +257,7 @@ fn one(input: &Input, source: Result<Source, Failure>, plan: &Plan, threads: usi
 pub(super) type Source = Box<dyn Read + Send>;
 
 fn open(input: &Input) -> Result<Source, Failure> {
-    input.open().map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") })
+    input.open().map_err(|error| Failure::of_file(format!("cannot be opened: {error}")))
 }
 
 fn opened(input: &Input, source: Source, options: &import::Options) -> Result<Opening, Failure> {
@@ -263,8 +278,8 @@ fn passes_over(input: &Input) -> bool {
 impl From<import::ImportError> for Failure {
     fn from(error: import::ImportError) -> Failure {
         match error {
-            import::ImportError::At { line, what } => Failure { line, column: 0, what },
-            other => Failure { line: 0, column: 0, what: visible(&other.to_string()).into_owned() },
+            import::ImportError::At { line, what } => Failure { line, ..Failure::of_file(what) },
+            other => Failure::of_file(visible(&other.to_string()).into_owned()),
         }
     }
 }
@@ -297,8 +312,7 @@ fn imported(
     let mut recording = Recording::to_judge(ruleset, options);
     recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
     for more in &input.more {
-        let failed =
-            |failure: Failure| Failure { line: 0, column: 0, what: format!("{}: {failure}", visible(&more.shown)) };
+        let failed = |failure: Failure| Failure { file: Some(more.source_file()), ..failure };
         let threads = if size(more) <= SMALL { 1 } else { threads };
         match open(more).and_then(|source| opened(more, source, options)).map_err(failed)? {
             Opening::Foreign(foreign) => recording
@@ -306,7 +320,7 @@ fn imported(
                 .map_err(|error| failed(error.into()))?,
             Opening::Native(_) | Opening::Unknown(..) => {
                 let what = "it is no recording of the format that the others of its session have".to_owned();
-                return Err(failed(Failure { line: 0, column: 0, what }));
+                return Err(failed(Failure::of_file(what)));
             }
         }
     }
@@ -324,13 +338,11 @@ fn imported(
 fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
     if imported.books.calls_in == 0 && !empty {
         let what = "EMPTY_INPUT: not a single call was found; is it the right format?".to_owned();
-        return Some(Failure { line: 0, column: 0, what });
+        return Some(Failure::of_file(what));
     }
     let (at, what) = imported.loss()?;
-    Some(match imported.file(at) {
-        Some(file) => Failure { line: 0, column: 0, what: format!("{}:{}: {what}", visible(&file.shown), at.line) },
-        None => Failure { line: at.line, column: u64::from(at.column), what },
-    })
+    let file = imported.file(at).cloned();
+    Some(Failure { file, line: at.line, column: u64::from(at.column), what })
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {

@@ -26,15 +26,46 @@ pub fn sessions(inputs: Vec<Input>, threads: usize) -> Vec<Input> {
             }
         }
     }
+    let order = |(place, input): &(InSession, Input)| (place.time.clone(), place.request.clone(), input.shown.clone());
     let mut groups: Vec<Vec<(InSession, Input)>> = groups.into_values().collect();
-    groups.iter_mut().for_each(|group| group.sort_by(|(a, _), (b, _)| a.order.cmp(&b.order)));
-    groups.sort_by(|a, b| a[0].0.order.cmp(&b[0].0.order));
+    groups.iter_mut().for_each(|group| group.sort_by_cached_key(order));
+    groups.sort_by_cached_key(|group| order(&group[0]));
+    let groups: Vec<Vec<(InSession, Input)>> = groups.into_iter().map(parents_first).collect();
     let mut groups = groups.into_iter().map(|group| {
         let named = group.iter().any(|(_, input)| input.named);
         let mut files = group.into_iter().map(|(_, input)| input);
         files.next().map(|first| Input { named, more: files.collect(), ..first })
     });
     made.into_iter().filter_map(|input| input.or_else(|| groups.next().flatten())).collect()
+}
+
+/// The captures with each request behind those that it follows, whatever the clock says of them.
+fn parents_first(group: Vec<(InSession, Input)>) -> Vec<(InSession, Input)> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, (place, _)) in group.iter().enumerate() {
+        places.entry(place.request.clone()).or_default().push(at);
+    }
+    let parents: Vec<Vec<usize>> = group
+        .iter()
+        .map(|(place, _)| place.parents.iter().filter_map(|parent| places.get(parent)).flatten().copied().collect())
+        .collect();
+    let mut order = Vec::with_capacity(group.len());
+    let mut seen = vec![false; group.len()];
+    for start in 0..group.len() {
+        // what waits, and how many of its parents were looked at
+        let mut waiting = vec![(start, 0)];
+        while let Some((at, next)) = waiting.pop() {
+            if next == 0 && std::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            match parents[at].get(next) {
+                Some(parent) => waiting.extend([(at, next + 1), (*parent, 0)]),
+                None => order.push(at),
+            }
+        }
+    }
+    let mut group: Vec<Option<(InSession, Input)>> = group.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| group[at].take()).collect()
 }
 
 fn places(inputs: &[Input], threads: usize) -> Vec<Option<InSession>> {

@@ -35,17 +35,30 @@ pub(super) static CAPTURE: Importer = Importer {
 /// A program that records its own tools knows which of them change state, and says so.
 static OWN: Profile = Profile { others: Effect::ReadOnly, ..Profile::NONE };
 
-/// Codes of `capture_issues` with which a reply that ended well may have had calls that are not in the capture.
-const CALLS_LOST: [&str; 7] = [
-    "capture_overloaded",
-    "legacy_function_call_not_reconstructed",
-    "non_function_tool_not_reconstructed",
-    "response_encoding_unknown",
-    "response_not_decoded",
-    "response_not_json",
-    "unexpected_response",
+/// Codes of `capture_issues` with which a reply that ended well has all its calls. With any other, known here or not, it
+/// may have had calls that are not in the capture.
+const HARMLESS: [&str; 19] = [
+    "capture_byte_limit",
+    "content_block_repeated",
+    "data_after_done",
+    "finish_reason_empty",
+    "finish_reason_mismatch",
+    "finish_reason_missing",
+    "lone_surrogates_replaced",
+    "missing_stream_done",
+    "missing_stream_end",
+    "repeated_json_key",
+    "tool_arguments_empty",
+    "tool_arguments_not_json",
+    "tool_call_index_missing",
+    "tool_call_index_reused",
+    "tool_name_conflict",
+    "unsupported_choice_fields",
+    "unsupported_delta_fields",
+    "unsupported_event",
+    "upstream_aborted",
 ];
-/// The same for results that a request may have reported.
+/// Codes with which results that a request reported may be missing.
 const RESULTS_LOST: [&str; 4] =
     ["request_encoding_unknown", "request_not_decoded", "request_not_parsed", "request_too_large_to_decode"];
 
@@ -92,21 +105,39 @@ fn document(trace: Value<'_>, out: &mut Out<'_>) {
 /// One line of a capture, which stands at `at`. `tagless`: marks of redacted secrets do not tell equal ones from
 /// different ones.
 fn line<'a>(record: Value<'a>, at: Value<'a>, tagless: bool, out: &mut Out<'_>) {
-    let [summary, dropped, errors] = record.fields(&["record_type", "dropped_events", "capture_errors"]);
+    let names = ["record_type", "trace_id", "events", "dropped_events", "capture_errors"];
+    let [summary, trace, events, dropped, errors] = members(record, &names, at, out);
+    let trace = text(trace).unwrap_or_default();
+    let count = |value: Option<Value<'_>>| value.and_then(Value::as_i64).and_then(|count| u64::try_from(count).ok());
     if summary.is_some() {
-        let lost = [dropped, errors].into_iter().flatten().filter_map(Value::as_i64).sum::<i64>();
-        if lost > 0 {
+        if count(dropped).unwrap_or(0) + count(errors).unwrap_or(0) > 0 {
             out.note(Code::Truncated, "dropped events", at, "the recorder reached a limit or could not write");
+        }
+        match count(events) {
+            Some(events) => {
+                let at = out.place(at);
+                out.event(Event::CaptureEnds { capture: trace.into(), events, at });
+            }
+            None => not_event(at, "expected the number of 'events'", out),
         }
         return;
     }
-    let [version, kind, phase, trace, source] = out.fields(record, &["version", "kind", "phase", "trace_id", "source"]);
-    let start = phase.is_some_and(|phase| phase.is("start"));
-    if version.and_then(Value::as_i64) != Some(1) || !(start || phase.is_some_and(|phase| phase.is("end"))) {
-        out.note(Code::BadLine, "not-event", at, "expected a trace event of version 1");
-        return;
-    }
-    let trace = text(trace).unwrap_or_default();
+    let names = ["version", "kind", "phase", "sequence", "source", "span_id", "data"];
+    let [version, kind, phase, sequence, source, span, data] = members(record, &names, at, out);
+    let is =
+        |value: Option<Value<'_>>, words: &[&str]| value.is_some_and(|value| words.iter().any(|word| value.is(word)));
+    let known = version.and_then(Value::as_i64) == Some(1)
+        && is(kind, &["agent", "loop", "model", "tool"])
+        && is(phase, &["start", "end"])
+        && is(source, &["runtime_wrapper", "model_proxy"])
+        && [span, record.get("trace_id")].iter().all(|id| id.is_some_and(Value::is_string))
+        && data.is_some_and(Value::is_object);
+    let Some(sequence) = count(sequence).filter(|sequence| known && *sequence > 0) else {
+        return not_event(at, "expected a trace event of version 1", out);
+    };
+    let start = is(phase, &["start"]);
+    let (print, place) = (out.print(record.text()), out.place(at));
+    out.event(Event::Captured { capture: (&*trace).into(), sequence, print, at: place });
     if source.is_some_and(|source| source.is("model_proxy")) {
         match start {
             true => request(record, at, &trace, out),
@@ -119,6 +150,25 @@ fn line<'a>(record: Value<'a>, at: Value<'a>, tagless: bool, out: &mut Out<'_>) 
         out.agent(&OWN);
         execution(record, at, start, tagless, out);
     }
+}
+
+/// Members of a part of an event, each of which may be there once: what one reader takes for a call must not be something
+/// else for another.
+fn members<'a, const N: usize>(
+    object: Value<'a>,
+    names: &[&str; N],
+    at: Value<'a>,
+    out: &mut Out<'_>,
+) -> [Option<Value<'a>>; N] {
+    let (found, twice) = object.fields_checked(names);
+    if twice {
+        not_event(at, "a member stands there twice", out);
+    }
+    found
+}
+
+fn not_event(at: Value<'_>, what: &str, out: &mut Out<'_>) {
+    out.note(Code::BadLine, "not-event", at, what);
 }
 
 /// One end of a tool's span.
@@ -160,18 +210,18 @@ fn execution<'a>(record: Value<'a>, at: Value<'a>, start: bool, tagless: bool, o
 
 /// A model request: the session, and the results that came with it.
 fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
-    let [span, data, truncated] = record.fields(&["span_id", "data", "truncated"]);
+    let [data, truncated] = record.fields(&["data", "truncated"]);
     let truncated = truncated.and_then(Value::as_bool) == Some(true);
-    let [session, parents, results] = data
-        .map(|data| data.fields(&["session_id", "parent_request_ids", "agent_reported_tool_results"]))
-        .unwrap_or_default();
+    let names = ["session_id", "parent_request_ids", "agent_reported_tool_results"];
+    let [session, parents, results] = data.map(|data| members(data, &names, at, out)).unwrap_or_default();
     out.event(Event::ByTime);
     out.event(Event::ScopeNamed(text(session).unwrap_or(trace.into()).into()));
     // the reply's line names the request alone
     out.event(Event::ScopeAlias(trace.into()));
     let place = out.place(at);
-    out.event(Event::Begun(text(span).unwrap_or_default().into(), place));
-    for result in listed(results, "results not captured", at, out) {
+    let names = parents.into_iter().flat_map(Value::items).filter_map(Value::as_str);
+    out.event(Event::Follows { own: trace.into(), parents: names.map(Into::into).collect(), at: place });
+    for result in listed(results, "results", at, out) {
         let [id, content, is_error] = result.fields(&["id", "content", "is_error"]);
         let content = Part::of(content, truncated, true);
         let mut answer = Answer::new(at, To::Id(text(id).unwrap_or_default()), content.body());
@@ -187,14 +237,12 @@ fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>)
 
 /// A model's reply: the calls it asks for.
 fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
-    let [span, name, data, status, truncated, time] =
-        record.fields(&["span_id", "name", "data", "status", "truncated", "timestamp"]);
+    let [name, data, status, truncated, time] = record.fields(&["name", "data", "status", "truncated", "timestamp"]);
     let truncated = truncated.and_then(Value::as_bool) == Some(true);
-    let [asked, ran, issues] = data
-        .map(|data| data.fields(&["model_requested_tools", "server_executed_tools", "capture_issues"]))
-        .unwrap_or_default();
+    let names = ["model_requested_tools", "server_executed_tools", "capture_issues", "response"];
+    let [asked, ran, issues, response] = data.map(|data| members(data, &names, at, out)).unwrap_or_default();
     out.event(Event::ScopeNamed(trace.into()));
-    out.event(Event::Ended(text(span).unwrap_or_default().into()));
+    out.event(Event::Replied(trace.into()));
     out.event(Event::Window);
     let profiles: [&'static Profile; 2] = match text(name).as_deref() {
         Some("anthropic_messages") => [&claude_code::PROFILE, &anthropic::PROFILE],
@@ -202,20 +250,28 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
         _ => [&Profile::NONE; 2],
     };
     let time = claude_code::time_of(time);
-    for (list, on_server) in [(asked, false), (ran, true)] {
-        for call in listed(list, "calls not captured", at, out) {
+    let mut count = 0;
+    for (list, on_server) in [(Some(asked), false), (ran.map(Some), true)] {
+        let Some(list) = list else { continue };
+        for call in listed(list, "calls", at, out) {
+            count += 1;
             let [id, tool, kind, arguments, partial] = call.fields(&["id", "name", "type", "arguments", "partial"]);
             let arguments = Part::of(arguments, truncated, true);
             let by_schema = kind.is_none_or(|kind| kind.is("function") || kind.is("tool_use"));
-            let tool = text(tool).unwrap_or_default();
+            let tool = text(tool);
             // which agent it was is not captured, but the names of its tools are its own
-            out.agent(profiles.into_iter().find(|profile| profile.knows(&tool)).unwrap_or(profiles[1]));
+            out.agent(
+                profiles
+                    .into_iter()
+                    .find(|profile| profile.knows(tool.as_deref().unwrap_or_default()))
+                    .unwrap_or(profiles[1]),
+            );
             let args = match arguments.args() {
                 Args::Value(Some(words)) if words.is_string() && by_schema => Args::Text(Some(words)),
                 Args::Value(Some(words)) if words.is_string() => Args::Free("input", words),
                 args => args,
             };
-            let mut made = Call::new(at, tool, args);
+            let mut made = Call::new(at, tool.clone().unwrap_or_default(), args);
             (made.id, made.time, made.turn) = (text(id), time, Some(trace.to_owned().into()));
             made.flags.set(Flags::NO_COPY);
             made.flags.set(Flags::UNOBSERVED);
@@ -223,8 +279,8 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
                 made.flags.set(Flags::SERVER_SIDE);
             }
             let partial = partial.and_then(Value::as_bool) == Some(true);
-            if partial || arguments.cut {
-                out.note(Code::Truncated, "call cut", at, "its arguments are not whole");
+            if partial || arguments.cut || tool.is_none() {
+                out.note(Code::Truncated, "call cut", at, "its name or its arguments are not whole");
             }
             arguments.say("arguments", at, out);
             if partial || arguments.cut || arguments.redacted {
@@ -234,29 +290,45 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
         }
     }
     let ended_well = status.is_some_and(|status| status.is("ok"));
-    for issue in issues.into_iter().flat_map(Value::items).filter_map(Value::as_str) {
-        if RESULTS_LOST.contains(&&*issue) {
-            out.note(Code::Truncated, "results not captured", at, &issue);
-        } else if ended_well && CALLS_LOST.contains(&&*issue) {
-            out.note(Code::Truncated, "calls not captured", at, &issue);
-        } else {
-            out.note(Code::CaptureIssue, &issue, at, "");
+    let no_reply = response.is_none_or(Value::is_null);
+    if !issues.is_some_and(Value::is_array) {
+        not_event(at, "expected a list of 'capture_issues'", out);
+    }
+    let issues: Vec<_> = issues.into_iter().flat_map(Value::items).filter_map(Value::as_str).collect();
+    let unfinished =
+        |issue: &str| issue.starts_with("missing_stream_") && issues.iter().any(|i| i == "finish_reason_missing");
+    for issue in &issues {
+        let lost = match &**issue {
+            issue if RESULTS_LOST.contains(&issue) => Some("results not captured"),
+            "tool_calls_incomplete" | "capture_overloaded" => Some("calls not captured"),
+            // the reply says that there are calls
+            "finish_reason_mismatch" if count == 0 => Some("calls not captured"),
+            "capture_byte_limit" if no_reply => Some("calls not captured"),
+            issue if !ended_well || HARMLESS.contains(&issue) && !unfinished(issue) => None,
+            _ => Some("calls not captured"),
+        };
+        match lost {
+            Some(lost) => out.note(Code::Truncated, lost, at, issue),
+            None => out.note(Code::CaptureIssue, issue, at, ""),
         }
     }
 }
 
-/// The items of a list of evidence; what of it is not there is noted.
-fn listed<'a>(
-    list: Option<Value<'a>>,
-    lost: &str,
-    at: Value<'a>,
-    out: &mut Out<'_>,
-) -> impl Iterator<Item = Value<'a>> + use<'a> {
-    let whole = list.is_none_or(|list| list.is_array() || list.is_null());
-    if !whole {
-        out.note(Code::Truncated, lost, at, "the capture's limit left some out");
+/// The items of a list of evidence, which are objects; what of it is not there is noted.
+fn listed<'a>(list: Option<Value<'a>>, what: &str, at: Value<'a>, out: &mut Out<'_>) -> Vec<Value<'a>> {
+    match list {
+        Some(list) if list.is_array() => {}
+        Some(list) if list.is_object() => {
+            out.note(Code::Truncated, &format!("{what} not captured"), at, "the capture's limit left some out");
+        }
+        _ => not_event(at, &format!("expected a list of {what}"), out),
     }
-    list.map(|list| list.get("captured_items").unwrap_or(list)).into_iter().flat_map(Value::items)
+    let items = list.map(|list| list.get("captured_items").unwrap_or(list)).into_iter().flat_map(Value::items);
+    let (items, others): (Vec<_>, Vec<_>) = items.partition(|item| item.is_object());
+    if !others.is_empty() {
+        out.note(Code::Truncated, &format!("{what} not captured"), at, "expected an object for each");
+    }
+    items
 }
 
 /// A recorded value.

@@ -80,10 +80,27 @@ pub(crate) enum Event {
     ScopeNamed(Box<str>),
     /// A further name of the scope.
     ScopeAlias(Box<str>),
-    /// Something began that should end: what identifies it, and where it stands.
-    Begun(Box<str>, Location),
-    /// It ended.
-    Ended(Box<str>),
+    /// An event of a capture, by its capture and number there, with the print of its text.
+    Captured {
+        capture: Box<str>,
+        sequence: u64,
+        print: Print,
+        at: Location,
+    },
+    /// A capture has so many events.
+    CaptureEnds {
+        capture: Box<str>,
+        events: u64,
+        at: Location,
+    },
+    /// A request of this name, and those that it follows.
+    Follows {
+        own: Box<str>,
+        parents: Vec<Box<str>>,
+        at: Location,
+    },
+    /// The reply to the request of this name.
+    Replied(Box<str>),
     /// The order of the calls is that of their times, not that of the file.
     ByTime,
     /// What is said elsewhere of a call with this id.
@@ -281,6 +298,11 @@ impl<'a> Out<'a> {
 
     pub(crate) fn event(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    /// The print of a text.
+    pub(crate) fn print(&self, text: &[u8]) -> Print {
+        self.recipe.key.print_parts(&[text])
     }
 
     /// A call.

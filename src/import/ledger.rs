@@ -110,7 +110,15 @@ impl Code {
     pub fn is_loss(self, class: &str) -> bool {
         match self {
             Code::BadLine => matches!(class, "not-json" | "not-object" | "not-event" | "truncated-stub" | "nul-run"),
-            Code::Truncated => matches!(class, "dropped events" | "calls not captured" | "results not captured"),
+            Code::Truncated => matches!(
+                class,
+                "dropped events"
+                    | "events missing"
+                    | "calls not captured"
+                    | "results not captured"
+                    | "reply missing"
+                    | "request missing"
+            ),
             Code::OrphanResult | Code::EmptyInput => true,
             _ => false,
         }

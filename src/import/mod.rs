@@ -8,6 +8,7 @@
 //!
 //! Nothing is invented. What could not be imported is counted, with the place where it stands.
 
+mod chronicle;
 mod cook;
 mod detect;
 mod effect;

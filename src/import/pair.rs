@@ -4,6 +4,7 @@
 //! within a scope, the calls of the newest turn come first, and a call is dropped as a copy only where its format says
 //! that ids do not repeat and tool and arguments are the same as well.
 
+use super::chronicle::Chronicle;
 use super::cook::{CookedAnswer, CookedCall, Event, Whose};
 use super::event::{Effect, Flags, Location, Mark};
 use super::ledger::{Books, Code, Ledger};
@@ -68,8 +69,7 @@ pub(crate) struct Desk {
     scope: u64,
     scopes: HashMap<Box<str>, u64>,
     scope_count: u64,
-    /// What began and has not ended.
-    begun: HashMap<Box<str>, Location>,
+    chronicle: Chronicle,
     named_scopes: bool,
     /// Calls are ordered by their times alone.
     pub(crate) by_time: bool,
@@ -113,7 +113,7 @@ impl Desk {
             scope: 0,
             scopes: HashMap::new(),
             scope_count: 0,
-            begun: HashMap::new(),
+            chronicle: Chronicle::default(),
             named_scopes: false,
             by_time: false,
             window: 0,
@@ -175,6 +175,20 @@ impl Desk {
                         self.ledger.warn(Code::AbandonedBranch, "", at, 1, "two prompts follow one record");
                     }
                 }
+                Event::Captured { capture, sequence, print, mut at } => {
+                    at.line += shift;
+                    let capture = self.number(&capture);
+                    self.chronicle.event(capture, sequence, print, at, &mut self.ledger);
+                }
+                Event::CaptureEnds { capture, events, mut at } => {
+                    at.line += shift;
+                    self.chronicle.ends(self.number(&capture), events, at);
+                }
+                Event::Follows { own, parents, mut at } => {
+                    at.line += shift;
+                    let parents = parents.into_iter().map(|parent| (self.number(&parent), parent)).collect();
+                    self.chronicle.follows(self.number(&own), parents, at);
+                }
                 other => self.take_rest(other),
             }
         }
@@ -194,7 +208,6 @@ impl Desk {
                 }
             }
             Event::ScopeNamed(name) => {
-                self.settle_early();
                 let next = self.scope_count + 1;
                 self.scope = *self.scopes.entry(name).or_insert(next);
                 self.scope_count = self.scope_count.max(self.scope);
@@ -203,12 +216,7 @@ impl Desk {
             Event::ScopeAlias(name) => {
                 self.scopes.insert(name, self.scope);
             }
-            Event::Begun(what, at) => {
-                self.begun.insert(what, at);
-            }
-            Event::Ended(what) => {
-                self.begun.remove(&what);
-            }
+            Event::Replied(own) => self.chronicle.replied(self.number(&own)),
             Event::ByTime => self.by_time = true,
             Event::MarkId(id, mark) => self.mark(&id, mark),
             Event::Link { own, parent } => {
@@ -226,6 +234,9 @@ impl Desk {
             | Event::Note(..)
             | Event::Session(..)
             | Event::Copies { .. }
+            | Event::Captured { .. }
+            | Event::CaptureEnds { .. }
+            | Event::Follows { .. }
             | Event::Prompt { .. } => {}
         }
     }
@@ -313,6 +324,10 @@ impl Desk {
         if latest.is_some() {
             self.ledger.warn(Code::IdReused, "different calls", call.at, 1, "paired by where they stand");
         }
+        let time = match call.turn.as_deref().filter(|_| call.flags.has(Flags::UNOBSERVED)) {
+            Some(turn) => self.chronicle.time(self.number(turn), call.time),
+            None => call.time,
+        };
         let thread = match call.thread.as_deref() {
             None => 0,
             Some("") => self.linked,
@@ -324,7 +339,7 @@ impl Desk {
             at: call.at,
             thread,
             turn,
-            time: call.time,
+            time,
             tool: self.tool(&call.tool),
             effect: call.effect,
             flags: call.flags,
@@ -346,8 +361,13 @@ impl Desk {
                     self.spawns.push((place, id));
                 }
                 if let Some(early) = self.early.remove(&number) {
-                    self.early_ids.remove(&number);
-                    early.into_iter().for_each(|answer| self.attach(place, answer));
+                    let (mine, others): (Vec<_>, Vec<_>) =
+                        early.into_iter().partition(|answer| self.answers(place, answer));
+                    match others.is_empty() {
+                        true => drop(self.early_ids.remove(&number)),
+                        false => drop(self.early.insert(number, others)),
+                    }
+                    mine.into_iter().for_each(|answer| self.attach(place, answer));
                 }
             }
             _ => self.ledger.warn(Code::IdMissing, "", call.at, 1, "paired by where it stands"),
@@ -409,9 +429,9 @@ impl Desk {
             Whose::Id(id) => {
                 let number = self.id_number(id);
                 match self.ids.get(&number).copied() {
-                    Some(latest) => Some(self.whose(latest, &answer)),
+                    Some(latest) if self.answers(latest, &answer) => Some(self.whose(latest, &answer)),
                     None if self.windowed() => None,
-                    None => {
+                    _ => {
                         self.early_ids.insert(number, id.clone());
                         self.early.entry(number).or_default().push(answer);
                         return;
@@ -430,6 +450,13 @@ impl Desk {
                 self.orphan(name, &answer);
             }
         }
+    }
+
+    /// Whether an answer may belong to one of the calls with its id: those of the turns it names, if it names any.
+    fn answers(&self, latest: u32, answer: &CookedAnswer) -> bool {
+        let named =
+            |place: u32| answer.turns.iter().any(|turn| self.id_number(turn) | 1 == self.slots[place as usize].turn);
+        answer.turns.is_empty() || self.chain(latest).any(named)
     }
 
     /// Whether a call waits for an answer.
@@ -572,12 +599,7 @@ impl Desk {
                 None => {}
             }
         }
-        let mut begun: Vec<Location> = self.begun.values().copied().collect();
-        begun.sort();
-        for at in begun {
-            let what = "its end is missing: the recorder was stopped, or still runs";
-            self.ledger.warn(Code::Truncated, "unfinished capture", at, 1, what);
-        }
+        self.chronicle.settle(&mut self.ledger);
         let has = |name: &str| self.thread_numbers.contains_key(name);
         let mut missing: Vec<u32> = Vec::new();
         for (place, id) in &self.spawns {

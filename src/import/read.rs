@@ -10,7 +10,7 @@ use super::pair::Desk;
 use super::value::{self, Value, Wrong};
 use super::verdict::Imported;
 use super::zip::{self, Archive};
-use super::{Importer, Options, inspect};
+use super::{Importer, Options, inspect, session};
 use crate::finding::SourceFile;
 use crate::json::MAX_TEXT;
 use crate::judge::Ruleset;
@@ -107,6 +107,10 @@ fn archive(mut source: Source, path: Option<&Path>) -> Result<Foreign, ImportErr
 pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Opening, ImportError> {
     // transcripts are told by their first record, and nothing is read of them twice
     let (start, source) = open::peek(source, 64 << 10)?;
+    if start.is_empty() && path.is_some_and(session::has_name_of_a_capture) {
+        let why = "a capture without a single event: the recorder was stopped before it wrote, and what the request was is not known";
+        return Err(ImportError::Refused(why.to_owned()));
+    }
     if options.from.is_none() && detect::is_record(first_line(&start)) {
         return Ok(Opening::Native(source));
     }

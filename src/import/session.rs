@@ -1,18 +1,23 @@
 //! Which session a capture of the proxy belongs to: one file is one request, and a call is answered in another.
 
-use super::value::{self, text};
+use super::open::{self, Opened};
+use super::value::{self, Value, text};
 use crate::json::MAX_TEXT;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 /// A capture's place in its session.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InSession {
     /// The session.
     pub session: String,
-    /// When the request came, and its id: captures of one session stand in this order.
-    pub order: (String, String),
+    /// When the request came, as RFC 3339.
+    pub time: String,
+    /// The request.
+    pub request: String,
+    /// The requests of the session whose replies it follows.
+    pub parents: Vec<String>,
 }
 
 /// The session of the capture in a file; `None` for every other file, and where it cannot be read.
@@ -22,11 +27,11 @@ pub fn in_session(path: &Path) -> Option<InSession> {
     if !path.metadata().ok()?.is_file() {
         return None;
     }
-    let mut file = BufReader::with_capacity(64 << 10, File::open(path).ok()?);
-    let start = file.fill_buf().ok()?;
+    let Ok(Opened::Text(source, _)) = open::open(Box::new(File::open(path).ok()?)) else { return None };
+    let (start, source) = open::peek(source, 512).ok()?;
     // long files of other kinds are not read for this
-    let named = memchr::memmem::find(&start[..start.len().min(512)], b"\"trace_id\"");
-    named?;
+    memchr::memmem::find(&start, b"\"trace_id\"")?;
+    let mut file = BufReader::with_capacity(64 << 10, source);
     let mut line = Vec::new();
     while line.trim_ascii().is_empty() {
         line.clear();
@@ -39,7 +44,21 @@ pub fn in_session(path: &Path) -> Option<InSession> {
     if !source.is_some_and(|source| source.is("model_proxy")) {
         return None;
     }
-    let session = text(data?.get("session_id"))?.into_owned();
+    let [session, parents] = data?.fields(&["session_id", "parent_request_ids"]);
     let own = |value| text(value).unwrap_or_default().into_owned();
-    Some(InSession { session, order: (own(time), own(trace)) })
+    let parents = parents.into_iter().flat_map(Value::items).filter_map(|parent| Some(parent.as_str()?.into_owned()));
+    Some(InSession {
+        session: text(session)?.into_owned(),
+        time: own(time),
+        request: own(trace),
+        parents: parents.collect(),
+    })
+}
+
+/// Whether a file has the name that the proxy gives to captures.
+pub(super) fn has_name_of_a_capture(path: &Path) -> bool {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+    path.extension().is_some_and(|extension| extension == "jsonl")
+        && stem.len() == 32
+        && stem.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

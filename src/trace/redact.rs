@@ -123,10 +123,16 @@ impl Redactor {
             Value::Object(fields) => {
                 let mut hit = false;
                 let mut renamed = Vec::new();
+                // a header or a variable as a pair: `{"name": "Authorization", "value": "…"}`
+                let named = fields.contains_key("value")
+                    && ["name", "key", "header"].iter().any(|field| {
+                        fields.get(*field).and_then(Value::as_str).is_some_and(|name| self.is_secret_field(name))
+                    });
                 for (name, field) in fields.iter_mut() {
                     // A JSON Schema names its properties: `{"properties": {"password": {"type": "string"}}}`.
                     let declared = parent == "properties" && field.is_object();
-                    if !declared && self.is_secret_field(name) {
+                    let secret = self.is_secret_field(name) || named && name == "value" || is_token(name, field);
+                    if !declared && secret {
                         hit |= self.blank(field);
                     } else {
                         hit |= self.visit(field, name, nested);
@@ -193,7 +199,10 @@ impl Redactor {
             return false;
         }
         let folded = fold(name);
-        self.fields.contains(&folded) || is_sensitive(&folded)
+        // `PassWord` is one word to whoever wrote it
+        self.fields.contains(&folded)
+            || is_sensitive(&folded)
+            || matches!(folded.as_str(), "pass_word" | "pass_words" | "pass_phrase" | "pass_wd")
     }
 
     /// Whether the value of a query parameter of this name is secret: the same names and the short ones of URLs.
@@ -213,6 +222,17 @@ impl Redactor {
         let length = if *tags.entry(short).or_insert(digest) == digest { 2 } else { 8 };
         format!("[REDACTED:{rule}:{}]", hex::encode(&digest[..length]))
     }
+}
+
+/// Whether a field is a token: models write their words into fields of that name as well, so the value must look like one.
+fn is_token(name: &str, value: &Value) -> bool {
+    let random = |text: &str| {
+        text.len() >= 20
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
+            && text.bytes().any(|byte| byte.is_ascii_digit())
+            && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    name.eq_ignore_ascii_case("token") && value.as_str().is_some_and(random)
 }
 
 fn is_mark(text: &str) -> bool {

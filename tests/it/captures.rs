@@ -36,12 +36,17 @@ impl Made {
             "running",
             &json!({"session_id": session, "parent_request_ids": parents, "agent_reported_tool_results": results}),
         );
-        let end = self.event(id, "end", "ok", &json!({"model_requested_tools": calls, "capture_issues": []}));
-        let summary = json!({
-            "record_type": "capture_summary", "trace_id": id, "events": 2, "dropped_events": 0, "capture_errors": 0,
-            "coverage": "model_protocol_only",
-        });
-        self.file(&format!("{start}\n{end}\n{summary}\n"))
+        let data = json!({"model_requested_tools": calls, "capture_issues": [], "response": {}});
+        let end = self.event(id, "end", "ok", &data);
+        self.file(&format!("{start}\n{end}\n{}\n", summary(id, 2)))
+    }
+
+    /// A capture of a request that reports nothing, and of its reply.
+    fn reply(&mut self, id: &str, status: &str, calls: &Value, issues: &Value, response: &Value) -> PathBuf {
+        let start = self.event(id, "start", "running", &json!({"session_id": "A", "agent_reported_tool_results": []}));
+        let data = json!({"model_requested_tools": calls, "capture_issues": issues, "response": response});
+        let end = self.event(id, "end", status, &data);
+        self.file(&format!("{start}\n{end}\n{}\n", summary(id, 2)))
     }
 
     fn file(&mut self, text: &str) -> PathBuf {
@@ -72,6 +77,13 @@ impl Made {
         };
         (ran.stdout.lines().map(record).collect(), ran.stderr)
     }
+}
+
+fn summary(id: &str, events: u32) -> Value {
+    json!({
+        "record_type": "capture_summary", "trace_id": id, "events": events, "dropped_events": 0, "capture_errors": 0,
+        "coverage": "model_protocol_only",
+    })
 }
 
 fn call(id: &str, n: u32) -> Value {
@@ -184,9 +196,7 @@ fn what_a_capture_lost_is_said() {
     {
         let mut made = Made::new();
         made.request("r1", "A", &[], &json!([]), &json!([call("a", 1)]));
-        let start = made.event("r2", "start", "running", &json!({"session_id": "A"}));
-        let end = made.event("r2", "end", status, &json!({"capture_issues": [issue]}));
-        made.file(&format!("{start}\n{end}\n"));
+        made.reply("r2", status, &json!([]), &json!([issue]), &json!({}));
         let (got, report) = made.audit(&[]);
         assert_eq!(got, code, "{issue} {report:#}");
         assert!(report.to_string().contains(issue), "{issue} {report:#}");
@@ -204,12 +214,23 @@ fn an_unfinished_capture_is_said() {
         "running",
         &json!({"session_id": "A", "agent_reported_tool_results": [result("a", "x")]}),
     );
-    let cut = made.event("r2", "end", "ok", &json!({})).to_string();
+    let end = json!({"model_requested_tools": [], "capture_issues": [], "response": {}});
+    let cut = made.event("r2", "end", "ok", &end).to_string();
     let path = made.file(&format!("{start}\n"));
     let (pairs, said) = made.pairs();
     assert_eq!(pairs, ["1 -> \"x\""]);
-    assert!(said.contains("TRUNCATED unfinished capture"), "{said}");
+    assert!(said.contains("TRUNCATED reply missing"), "{said}");
+    assert_eq!(made.audit(&[]).0, 2);
+    // its last line alone is missing: nothing of the reply is
+    std::fs::write(&path, format!("{start}\n{cut}\n")).unwrap();
+    assert!(made.pairs().1.contains("TRUNCATED unfinished capture"));
     assert_eq!(made.audit(&[]).0, 0);
+    // and a capture of which not a word was written
+    let empty = path.with_file_name("01a22a8d3580214665590e7d27332709.jsonl");
+    std::fs::write(&empty, "").unwrap();
+    assert_eq!(made.audit(&[]).0, 2);
+    assert_eq!(run(["import", made.path()]).code, 2);
+    std::fs::remove_file(empty).unwrap();
     std::fs::write(path, format!("{start}\n{}", &cut[..40])).unwrap();
     let (pairs, said) = made.pairs();
     assert!(pairs.len() == 1 && said.contains("BAD_LINE truncated-tail"), "{said}");
@@ -235,7 +256,7 @@ fn sessions_are_told_by_content_alone() {
     let first = made.request("r1", "A", &[], &json!([]), &json!([call("a", 1)]));
     made.request("r2", "A", &["r1"], &json!([result("a", "one")]), &json!([]));
     made.file("{\"index\":0,\"tool\":\"t\",\"args\":{},\"response\":{}}\n");
-    made.file("{\"version\":1,\"trace_id\":");
+    let broken = made.file("{\"version\":1,\"trace_id\":");
     std::fs::rename(&first, first.with_file_name("a name of one's own.json")).unwrap();
     let link = made.folder.path().join("link.jsonl");
     #[cfg(unix)]
@@ -245,10 +266,12 @@ fn sessions_are_told_by_content_alone() {
     let files = report["files"].as_array().unwrap();
     let session = files.iter().find(|file| file["import"]["files"] == 2).unwrap();
     assert_eq!((&session["calls"], &session["import"]["orphans"]), (&json!(1), &json!(0)), "{report:#}");
-    // import passes over what is no recording
+    // import fails as well, and passes over what may be anything
     let _ = std::fs::remove_file(link);
+    assert_eq!(run(["import", made.path()]).code, 2);
+    std::fs::rename(&broken, broken.with_extension("json")).unwrap();
     let ran = run(["import", made.path()]);
-    assert!(ran.stdout.lines().count() == 1 && ran.stderr.contains("no recording; passed over"), "{}", ran.stderr);
+    assert!(ran.stdout.lines().count() == 1 && ran.stderr.contains("; passed over"), "{}", ran.stderr);
 }
 
 #[test]
@@ -287,7 +310,8 @@ fn ids_that_are_all_the_same_take_no_square_of_time() {
             "running",
             &json!({"session_id": "A", "agent_reported_tool_results": [result("x", "y")]}),
         );
-        let end = made.event(&id, "end", "ok", &json!({"model_requested_tools": [call("x", 1)]}));
+        let data = json!({"model_requested_tools": [call("x", 1)], "capture_issues": [], "response": {}});
+        let end = made.event(&id, "end", "ok", &data);
         text.push_str(&format!("{start}\n{end}\n"));
     }
     made.seconds = 0;
@@ -342,4 +366,113 @@ fn a_capture_that_is_there_twice_is_one() {
     let (pairs, said) = made.pairs();
     assert_eq!(pairs, alone, "{said}");
     assert!(said.contains("6 = 3 records + 3 copies dropped") && said.contains("6 = 3 attached + 3 copies"), "{said}");
+}
+
+/// A reply whose copy was cut may have had calls; one that is only shown shorter has them all.
+#[test]
+fn a_reply_that_may_lack_calls_fails_the_run() {
+    let one = json!([call("a", 1)]);
+    for (calls, issues, response, code) in [
+        (json!([]), json!(["capture_byte_limit", "tool_calls_incomplete"]), json!(null), 2),
+        (json!([]), json!(["capture_byte_limit"]), json!(null), 2),
+        (one.clone(), json!(["capture_byte_limit"]), json!({"truncated": true}), 0),
+        (one.clone(), json!(["capture_byte_limit", "tool_calls_incomplete"]), json!({}), 2),
+        (json!([]), json!(["finish_reason_mismatch"]), json!({}), 2),
+        (one.clone(), json!(["finish_reason_mismatch"]), json!({}), 0),
+        (json!([]), json!(["invalid_sse_chunk"]), json!({}), 2),
+        (json!([]), json!(["missing_stream_done"]), json!({}), 0),
+        (json!([]), json!(["missing_stream_done", "finish_reason_missing"]), json!({}), 2),
+        (json!([]), json!(["a code of a later version"]), json!({}), 2),
+    ] {
+        let mut made = Made::new();
+        made.request("r0", "A", &[], &json!([]), &one);
+        made.reply("r1", "ok", &calls, &issues, &response);
+        let (got, report) = made.audit(&[]);
+        assert_eq!(got, code, "{issues} {report:#}");
+    }
+}
+
+/// What a capture says of itself must hold.
+#[test]
+fn evidence_that_was_taken_out_is_missed() {
+    let told = json!([result("a", "one")]);
+    let lines = |made: &mut Made| {
+        made.request("r0", "A", &[], &json!([]), &json!([call("z", 9)]));
+        let start =
+            made.event("r1", "start", "running", &json!({"session_id": "A", "agent_reported_tool_results": []}));
+        let data = json!({"model_requested_tools": [call("a", 1)], "capture_issues": [], "response": {}});
+        let end = made.event("r1", "end", "ok", &data);
+        (start, end)
+    };
+    type Edit = fn(&Value, &Value) -> String;
+    let edits: [(&str, Edit); 9] = [
+        ("reply missing", |start, _| format!("{start}\n{}\n", summary("r1", 2))),
+        ("events missing", |start, end| format!("{start}\n{end}\n{}\n", summary("r1", 5))),
+        ("events missing", |_, end| format!("{end}\n{}\n", summary("r1", 2))),
+        ("events missing", |_, _| format!("{}\n", summary("r1", 2))),
+        ("sequence", |start, end| format!("{start}\n{end}\n{}\n", end.to_string().replace("\"n\":1", "\"n\":2"))),
+        ("stands there twice", |start, end| {
+            let twice = end.to_string().replace("\"data\":{", "\"data\":{\"model_requested_tools\":[],");
+            format!("{start}\n{twice}\n{}\n", summary("r1", 2))
+        }),
+        ("expected a list of calls", |start, end| {
+            let mut end = end.clone();
+            end["data"]["model_requested_tools"] = json!(null);
+            format!("{start}\n{end}\n{}\n", summary("r1", 2))
+        }),
+        ("expected an object for each", |start, end| {
+            let mut end = end.clone();
+            end["data"]["model_requested_tools"] = json!(["rm"]);
+            format!("{start}\n{end}\n{}\n", summary("r1", 2))
+        }),
+        ("expected a list of 'capture_issues'", |start, end| {
+            let mut end = end.clone();
+            end["data"]["capture_issues"] = json!("capture_overloaded");
+            format!("{start}\n{end}\n{}\n", summary("r1", 2))
+        }),
+    ];
+    for (what, edit) in edits {
+        let mut made = Made::new();
+        let (start, end) = lines(&mut made);
+        made.file(&edit(&start, &end));
+        let (code, report) = made.audit(&[]);
+        assert_eq!(code, 2, "{what} {report:#}");
+        assert!(report.to_string().contains(what), "{what} {report:#}");
+    }
+    // a parent that is not there: its result belongs to no other call of that id
+    let mut made = Made::new();
+    made.request("r1", "A", &[], &json!([]), &json!([call("a", 1)]));
+    made.request("r3", "A", &["r2"], &told, &json!([]));
+    let (pairs, said) = made.pairs();
+    assert_eq!(pairs, ["1 -> \"no_result\""]);
+    assert!(said.contains("ORPHAN_RESULT") && said.contains("it follows the request 'r2'"), "{said}");
+    assert_eq!(made.audit(&[]).0, 2);
+}
+
+/// Requests stand behind those they follow, and their calls as well, whatever the clock was set to meanwhile.
+#[test]
+fn clocks_that_go_back_change_nothing() {
+    let mut made = Made::new();
+    let files = [
+        made.request("r1", "A", &[], &json!([]), &json!([call("c", 1)])),
+        made.request("r2", "A", &["r1"], &json!([result("c", "one")]), &json!([call("c", 2)])),
+        made.request("r3", "A", &["r2"], &json!([result("c", "two")]), &json!([])),
+    ];
+    for (hour, file) in (10..13).rev().zip(&files) {
+        let text = std::fs::read_to_string(file).unwrap();
+        std::fs::write(file, text.replace("2026-01-01T00", &format!("2026-01-01T{hour}"))).unwrap();
+    }
+    assert_eq!(made.pairs().0, ["1 -> \"one\"", "2 -> \"two\""]);
+}
+
+/// A capture that was compressed, or saved by an editor with a mark of its own, is in its session all the same.
+#[test]
+fn captures_are_in_their_session_however_they_are_stored() {
+    let mut made = Made::new();
+    made.request("r1", "A", &[], &json!([]), &json!([call("c", 1)]));
+    let second = made.request("r2", "A", &["r1"], &json!([result("c", "one")]), &json!([]));
+    let text = std::fs::read_to_string(&second).unwrap();
+    std::fs::write(&second, format!("\u{feff}{}", text.replace('\n', "\r\n"))).unwrap();
+    assert_eq!(made.audit(&[]).0, 0);
+    assert_eq!(made.pairs().0, ["1 -> \"one\""]);
 }

@@ -266,6 +266,7 @@ fn copies_are_bounded_and_streams_are_not() {
         let (capture, got) = captured(&stream);
         assert!(got.whole);
         assert!(capture.issues().contains(&"capture_byte_limit"));
+        assert!(capture.issues().contains(&"tool_calls_incomplete"), "what was not kept may have been calls");
         assert_eq!(capture.end.data["response"]["choices"][0]["finish_reason"], "stop");
         assert!(capture.text.len() < 3 << 20, "{}", capture.text.len());
     }

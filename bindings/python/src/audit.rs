@@ -134,7 +134,8 @@ impl Report {
     fn errors(&self, py: Python<'_>) -> Vec<PyErr> {
         let failed = self.report.files.iter().filter_map(|file| Some((file, file.failure.as_ref()?)));
         let error = |(file, failure): (&library::FileReport, &library::Failure)| {
-            errors::at::<TranscriptError>(py, Some(&file.path), failure.line, failure.column, &failure.what)
+            let path = failure.file.as_ref().map_or(&file.path, |file| &file.shown);
+            errors::at::<TranscriptError>(py, Some(path), failure.line, failure.column, &failure.what)
         };
         failed.map(error).collect()
     }
@@ -344,7 +345,7 @@ fn transcript_of(
     allow_loss: bool,
     threads: usize,
 ) -> Result<Vec<u8>, library::Failure> {
-    let whole = |error: std::io::Error| library::Failure { line: 0, column: 0, what: error.to_string() };
+    let whole = |error: std::io::Error| library::Failure::of_file(error.to_string());
     let options = Options { allow_loss, ..Options::default() };
     let mut transcript = Vec::new();
     match import::open(content, input.path.as_deref(), &options)? {
@@ -352,22 +353,19 @@ fn transcript_of(
             content.read_to_end(&mut transcript).map_err(whole)?;
         }
         import::Opening::Unknown(_, why, _) => {
-            return Err(library::Failure {
-                line: 0,
-                column: 0,
-                what: toolreplay::sanitize::visible(&why).into_owned(),
-            });
+            return Err(library::Failure::of_file(toolreplay::sanitize::visible(&why).into_owned()));
         }
         import::Opening::Foreign(foreign) => {
             let mut recording = import::Recording::to_write(&options);
             recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
             let mut imported = recording.finish().map_err(whole)?;
             if let Some((place, what)) = imported.loss() {
-                return Err(library::Failure { line: place.line, column: u64::from(place.column), what });
+                let column = u64::from(place.column);
+                return Err(library::Failure { line: place.line, column, ..library::Failure::of_file(what) });
             }
             if imported.books.calls_in == 0 && !allow_loss {
                 let what = "not a single call was found; is it the right format?".to_owned();
-                return Err(library::Failure { line: 0, column: 0, what });
+                return Err(library::Failure::of_file(what));
             }
             for part in imported.parts() {
                 imported.write(&part, &mut transcript).map_err(whole)?;

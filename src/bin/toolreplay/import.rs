@@ -91,7 +91,13 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
     for input in inputs {
         let shown = &input.shown;
         let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
-        let opened = open(source, input.path.as_deref(), options).map_err(|error| anyhow!("{shown}: {error}"))?;
+        let opened = match open(source, input.path.as_deref(), options) {
+            Err(import::ImportError::Refused(why)) if passes_over(input) => {
+                exit::print_note(&format!("{shown}: {why}; passed over"));
+                continue;
+            }
+            opened => opened.map_err(|error| anyhow!("{shown}: {error}"))?,
+        };
         match opened {
             Opening::Foreign(foreign) => {
                 match &mut told {
@@ -106,7 +112,10 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
                     .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
                     .map_err(|error| anyhow!("{shown}: {error}"))?;
             }
-            Opening::Native(_) | Opening::Unknown(..) if !input.named => {
+            Opening::Native(_) if !input.named => {
+                exit::print_note(&format!("{shown}: a transcript already; passed over"));
+            }
+            Opening::Unknown(..) if passes_over(input) => {
                 exit::print_note(&format!("{shown}: no recording; passed over"));
             }
             Opening::Native(mut source) => {
@@ -131,6 +140,11 @@ fn say_more(told: Option<(&str, u64)>) {
     if let Some((id, count @ 1..)) = told {
         exit::print_note(&format!("{count} more read as {id}"));
     }
+}
+
+/// Whether a file that is no recording is nobody's loss, as in an audit.
+fn passes_over(input: &Input) -> bool {
+    !input.named && input.path.as_deref().is_some_and(import::may_be_anything)
 }
 
 /// What was taken over and what was not.

@@ -104,7 +104,7 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, com
     say_imports(report, alone);
     for file in &report.files {
         if let Some(failure) = &file.failure {
-            let named = !alone || failure.line == 0;
+            let named = failure.file.is_none() && (!alone || failure.line == 0);
             exit::print_error(&if named { format!("{}: {failure}", file.path) } else { failure.to_string() });
         }
     }

@@ -79,7 +79,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
     let mut done = None;
     // the chain stands in a temporary file until all of it is known to be good
     let mut sealed = tempfile::tempfile().context("cannot make a temporary file")?;
-    match input.open().map_err(|error| Failure { line: 0, column: 0, what: format!("cannot be opened: {error}") }) {
+    match input.open().map_err(|error| Failure::of_file(format!("cannot be opened: {error}"))) {
         Err(error) => failure = Some(error),
         Ok(source) => {
             let mut out = io::BufWriter::new(&mut sealed);

@@ -204,6 +204,10 @@ impl Recording {
             }
         };
         reply.issues.merge(issues);
+        if lost || reply.issues.has("capture_byte_limit") {
+            // what the copy lacks may be calls, which is more than a copy that is shown shorter
+            reply.issues.add("tool_calls_incomplete");
+        }
         if shutdown {
             reply.issues.add("proxy_shutdown");
         }

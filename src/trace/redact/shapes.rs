@@ -111,18 +111,22 @@ const ASSIGNED: &[&str] = &[
     "webhook_secret",
     "signing_key",
     "_secret",
+    "-secret",
     "_token",
+    "-token",
 ];
 /// Names whose value is a secret in the query of a URL.
 const QUERY: &[&str] = &["key=", "sig=", "signature=", "token=", "x-amz-credential=", "code_verifier="];
 /// Authentication schemes.
 const SCHEMES: &[&str] = &["bearer ", "basic "];
+/// Options whose value is a name and a password, as those of `curl` are.
+const USERS: &[&str] = &["-u ", "--user "];
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
-        .build(ASSIGNED.iter().chain(QUERY).chain(SCHEMES))
+        .build(ASSIGNED.iter().chain(QUERY).chain(SCHEMES).chain(USERS))
         .ok()
 });
 
@@ -155,11 +159,13 @@ pub(super) fn assigned(text: &str, from: usize) -> Option<Hit> {
         let (start, end) = (at + found.start(), at + found.end());
         let word = found.pattern().as_usize();
         let hit = if word < ASSIGNED.len() {
-            assignment(bytes, end)
+            assignment(bytes, start, end)
         } else if word < ASSIGNED.len() + QUERY.len() {
             query_value(bytes, start, end)
-        } else {
+        } else if word < ASSIGNED.len() + QUERY.len() + SCHEMES.len() {
             scheme_token(bytes, start, end)
+        } else {
+            user_password(bytes, start, end)
         };
         if let Some(hit) = hit {
             return Some(hit);
@@ -250,8 +256,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// `name = "value"`, `"name": "value"`, also with escaped quotes.
-fn assignment(bytes: &[u8], end: usize) -> Option<Hit> {
+/// `name = "value"`, `"name": "value"`, also with escaped quotes, and `--name value`.
+fn assignment(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {
     let skip = |mut at: usize, what: &[u8]| {
         while bytes.get(at).is_some_and(|b| what.contains(b)) {
             at += 1;
@@ -259,10 +265,11 @@ fn assignment(bytes: &[u8], end: usize) -> Option<Hit> {
         at
     };
     let separator = skip(skip(end, br#"\"'`"#), b" \t");
-    if !matches!(bytes.get(separator)?, b'=' | b':') {
-        return None;
-    }
-    let open = skip(separator + 1, b" \t");
+    let open = match bytes.get(separator)? {
+        b'=' | b':' => skip(separator + 1, b" \t"),
+        _ if separator > end && bytes[separator] != b'-' && is_option(bytes, start) => separator,
+        _ => return None,
+    };
     let start = skip(open, br#"\"'`"#);
     let quoted = start > open;
     let stops: &[u8] = if quoted { b"\"'`\\" } else { b"\"'`\\,;&<>(){}[]$" };
@@ -276,6 +283,31 @@ fn assignment(bytes: &[u8], end: usize) -> Option<Hit> {
         return None;
     }
     Some(Hit { rule: "assigned-secret", range: start..start + run })
+}
+
+/// Whether the word at `start` is, or ends, the name of a long option.
+fn is_option(bytes: &[u8], start: usize) -> bool {
+    let name = bytes[..start].iter().rev().take(32).take_while(|&&b| is_word(b) || b == b'-').count();
+    // the word may begin with the second of the two marks itself
+    let begin = &bytes[start - name..];
+    begin.starts_with(b"--")
+        && (start == name || bytes[start - name - 1] <= b' ' || matches!(bytes[start - name - 1], b'"' | b'\''))
+}
+
+/// `-u name:password`
+fn user_password(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {
+    if start > 0 && bytes[start - 1] > b' ' {
+        return None;
+    }
+    let stops = b"\"'`\\";
+    let open = end + bytes[end..].iter().take_while(|&&b| stops.contains(&b)).count();
+    let run = bytes[open..].iter().take_while(|&&b| b > b' ' && !stops.contains(&b)).count();
+    let value = &bytes[open..open + run];
+    let colon = value.iter().position(|&b| b == b':')?;
+    let password = &value[colon + 1..];
+    let public = password.iter().all(u8::is_ascii_digit) || matches!(password.first(), Some(b'$' | b'<' | b'{'));
+    let hit = password.len() >= 6 && !public && !password.starts_with(b"[REDACTED:");
+    hit.then_some(Hit { rule: "assigned-secret", range: open + colon + 1..open + run })
 }
 
 fn query_value(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {

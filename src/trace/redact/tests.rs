@@ -35,6 +35,11 @@ fn shapes_are_found_in_running_text() {
         ("known-secret", "known%2Dliteral%2Dvalue".to_owned()),
         ("assigned-secret", format!("OPENAI_API_KEY={alnum}")),
         ("assigned-secret", format!(r#"{{\"password\": \"{alnum}\"}}"#)),
+        ("assigned-secret", format!("deploy --auth-token {alnum} now")),
+        ("assigned-secret", format!("deploy --token   '{alnum}'")),
+        ("assigned-secret", format!("x-auth-token: {alnum}")),
+        ("assigned-secret", format!("curl -u admin:{alnum} https://h")),
+        ("assigned-secret", format!("curl --user \"admin:{alnum}\" https://h")),
         ("url-secret", "https://h/p?a=1&key=s3cr3tvalue&b=2".to_owned()),
         ("url-secret", "https://h/p?X-Amz-Signature=abcdef012345".to_owned()),
     ] {
@@ -75,6 +80,12 @@ fn what_only_resembles_a_secret_stays() {
         "primary_key = user_account_identifier_v2",
         "https://h/list?next_page_token=abcdefghij",
         "basic understanding of the matter",
+        "deploy --token required --fast",
+        "deploy --password-file /etc/secrets/p4ssw0rd",
+        "docker run -u 100000:100000 image",
+        "docker exec -u $USER:$GROUPS image",
+        "sort -u file:name",
+        "one-time-token 12345678",
     ] {
         assert_eq!(plain().text(text), text);
     }
@@ -112,13 +123,20 @@ fn fields_by_name() {
         "parameters": {"properties": {"password": {"type": "string"}}, "required": ["password"]},
         "arguments": "{\"apiKey\": \"abc\", \"n\": 1}",
         "twice": "{\"inner\": \"{\\\"password\\\": \\\"q\\\"}\"}",
-        "known-literal-value": 1,
+        "known-literal-value": 1, "PassWord": "p", "Token": "abcdefghij0123456789",
+        "headers": [{"name": "Authorization", "value": "opaque"}, {"name": "Accept", "value": "text/html"}],
+        "logprobs": [{"token": " unbelievably", "logprob": -1.5}],
     });
     plain().value(&mut value);
     let hidden = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("[REDACTED:field:"));
     for name in ["password", "dbPassword", "X-Api-Key", "aws_secret_access_key", "ticket_body"] {
         assert!(hidden(&value[name]), "{name}: {value}");
     }
+    assert!(hidden(&value["PassWord"]) && hidden(&value["Token"]) && hidden(&value["headers"][0]["value"]), "{value}");
+    assert_eq!(
+        (&value["headers"][1]["value"], &value["logprobs"][0]["token"]),
+        (&json!("text/html"), &json!(" unbelievably"))
+    );
     assert!(hidden(&value["credentials"]["user"]) && hidden(&value["credentials"]["list"][0]));
     assert_eq!(value["credentials"]["list"][1], true);
     for (name, kept) in [
