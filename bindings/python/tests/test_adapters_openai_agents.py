@@ -151,6 +151,29 @@ def test_sync_parallel_and_streamed():
     assert {one.status for one in spans(recorder)} == {"ok"}
 
 
+def test_a_stream_that_is_left():
+    recorder = ExecutionRecorder()
+
+    async def main():
+        streamed = Runner.run_streamed(agent(asks(("slow", {"query": "a"}))), "hello")
+
+        async def leave():
+            while not tools(recorder):
+                await asyncio.sleep(0.001)
+            streamed.cancel()
+
+        leaving = asyncio.create_task(leave())
+        async for _ in streamed.stream_events():
+            pass
+        await leaving
+        await asyncio.sleep(0.01)
+
+    with recording(recorder):
+        asyncio.run(main())
+    assert {one.status for one in spans(recorder)} <= {"ok", "cancelled"}
+    assert [(one.name, one.status) for one in tools(recorder)] == [("slow", "cancelled")]
+
+
 def test_errors_by_their_type(tmp_path):
     path = tmp_path / "run.jsonl"
     recorder = ExecutionRecorder(output=path)
