@@ -1,8 +1,9 @@
 """Builds the wheel: first the `toolreplay` command, then the module, by maturin, with the command beside it.
 
-`TOOLREPLAY_BUILD_PROFILE=dev` builds both without optimisation.
+`TOOLREPLAY_BUILD_PROFILE=dev` builds both without optimisation, `CARGO_BUILD_TARGET` both for another target.
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -11,22 +12,21 @@ import sys
 
 import maturin
 
+# beside pyproject.toml, which a source distribution has at its top, and a checkout in bindings/python
 _HERE = pathlib.Path(__file__).resolve().parent.parent
-_ROOT = _HERE.parent.parent
+_ROOT = _HERE if (_HERE / "bindings" / "python").is_dir() else _HERE.parent.parent
 _DATA = _HERE / "target" / "wheel-data"
 
 
 def _command(profile):
     """Builds the command and puts it where maturin takes scripts from."""
     if not (_ROOT / "src" / "bin" / "toolreplay").is_dir():
-        raise SystemExit("the wheel is built in a checkout of the repository: bindings/python needs the sources beside it")
+        raise SystemExit("the wheel is built from a checkout of the repository or a source distribution, not from a part of it")
     cargo = os.environ.get("CARGO", "cargo")
     manifest = str(_ROOT / "Cargo.toml")
     call = [cargo, "build", "--locked", "--manifest-path", manifest, "--bin", "toolreplay", "--profile", profile]
     call += ["--message-format", "json-render-diagnostics"]
     printed = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout
-    import json
-
     built = [json.loads(line).get("executable") for line in printed.splitlines() if line.startswith("{")]
     executable = [path for path in built if path][-1]
     scripts = _DATA / "scripts"
@@ -44,4 +44,6 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
+build_sdist = maturin.build_sdist
+get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
 get_requires_for_build_wheel = maturin.get_requires_for_build_wheel

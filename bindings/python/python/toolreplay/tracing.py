@@ -127,11 +127,7 @@ class Span:
         return self
 
     def __exit__(self, error_type: Any, error: BaseException | None, traceback: Any) -> None:
-        _leave(self._begun)
-        if error is None:
-            _end(self._span, self._output)
-        else:
-            _end_with_error(self._span, error)
+        _finish(self._span, self._begun, self._output, error)
         self._output = None
 
     async def __aenter__(self) -> Span:
@@ -197,11 +193,9 @@ class ExecutionRecorder:
                 try:
                     result = await function(*args, **kwargs)
                 except BaseException as error:
-                    _leave(begun)
-                    _end_with_error(span, error)
+                    _finish(span, begun, None, error)
                     raise
-                _leave(begun)
-                _end(span, result)
+                _finish(span, begun, result)
                 return result
 
         else:
@@ -212,14 +206,13 @@ class ExecutionRecorder:
                 try:
                     result = function(*args, **kwargs)
                 except BaseException as error:
-                    _leave(begun)
-                    _end_with_error(span, error)
+                    _finish(span, begun, None, error)
                     raise
-                _leave(begun)
                 if type(result) is types.CoroutineType:
                     # an async function behind a decorator that is none
+                    _leave(begun)
                     return self._await_call(span, result)
-                _end(span, result)
+                _finish(span, begun, result)
                 return result
 
         setattr(recorded, _MARK, self)
@@ -260,11 +253,9 @@ class ExecutionRecorder:
         try:
             result = await call
         except BaseException as error:
-            _leave(begun)
-            _end_with_error(span, error)
+            _finish(span, begun, None, error)
             raise
-        _leave(begun)
-        _end(span, result)
+        _finish(span, begun, result)
         return result
 
     def _begin_call(self, kind: str, name: str, arguments: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -278,10 +269,7 @@ class ExecutionRecorder:
     def _begin(self, kind: str, name: str, data: Any, omitted: bool = False) -> tuple[Any, Any]:
         """Begins a span inside the one that is open here, and makes it the open one."""
         try:
-            around = _open.get()
-            while around is not None and around.recorder is not self._native:
-                around = around.outer
-            parent = None if around is None else around.span_id
+            parent = self._around()
             if omitted:
                 span = self._native.begin_without_data(parent, kind, name)
             else:
@@ -291,6 +279,13 @@ class ExecutionRecorder:
             _keep_out(error)
             self._native.missed()
             return None, None
+
+    def _around(self) -> str | None:
+        """The id of this recorder's span that is open here."""
+        around = _open.get()
+        while around is not None and around.recorder is not self._native:
+            around = around.outer
+        return None if around is None else around.span_id
 
     def _open(self, span: Any) -> Any:
         if span is None:
@@ -318,23 +313,24 @@ def _leave(begun: Any) -> None:
             pass
 
 
-def _end(span: Any, output: Any) -> None:
-    if span is not None:
-        try:
+def _finish(span: Any, begun: Any, output: Any, error: BaseException | None = None) -> None:
+    """Ends what `_begin` began: with its output, as cancelled, or with the type of its error."""
+    _leave(begun)
+    _end(span, output, error)
+
+
+def _end(span: Any, output: Any, error: BaseException | None = None) -> None:
+    if span is None:
+        return
+    try:
+        if error is None:
             span.end(output)
-        except BaseException as error:
-            _keep_out(error)
-
-
-def _end_with_error(span: Any, error: BaseException) -> None:
-    if span is not None:
-        try:
-            if isinstance(error, _CANCELLED):
-                span.cancel()
-            else:
-                span.fail(type(error).__name__)
-        except BaseException as own:
-            _keep_out(own)
+        elif isinstance(error, _CANCELLED):
+            span.cancel()
+        else:
+            span.fail(type(error).__name__)
+    except BaseException as own:
+        _keep_out(own)
 
 
 def _check_kind(kind: str) -> None:

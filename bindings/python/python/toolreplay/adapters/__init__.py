@@ -1,0 +1,1 @@
+"""Recorders for agent frameworks: a module each, which imports its framework."""

@@ -1,0 +1,29 @@
+"""The adapters without their frameworks."""
+
+import subprocess
+import sys
+
+import pytest
+
+FRAMEWORKS = {
+    "langchain": ("langchain_core", "pip install langchain-core"),
+    "openai_agents": ("agents", "pip install openai-agents"),
+    "pydantic_ai": ("pydantic_ai", "pip install 'pydantic-ai-slim>=2'"),
+}
+
+
+def run(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("adapter", FRAMEWORKS)
+def test_a_missing_framework_is_named(adapter):
+    module, install = FRAMEWORKS[adapter]
+    ran = run(f"import sys; sys.modules[{module!r}] = None; import toolreplay.adapters.{adapter}")
+    assert ran.returncode == 1 and ran.stderr.splitlines()[-1].startswith("ImportError: ") and install in ran.stderr
+
+
+def test_toolreplay_imports_no_framework():
+    modules = sorted(module for module, _ in FRAMEWORKS.values())
+    ran = run(f"import sys, toolreplay.tracing, toolreplay.adapters; assert not set({modules}) & set(sys.modules)")
+    assert ran.returncode == 0, ran.stderr
