@@ -40,7 +40,8 @@ def repeats(calls):
 def mixed():
     samples = ROOT / "samples"
     malformed = b'{"index": 0, "tool": 3, "args": {}, "response": {}}\n'
-    given = [samples / "session-dirty.jsonl", samples / "session-clean.jsonl", ("b\u00e4d \U0001f4c4", malformed), "missing"]
+    sessions = samples / "session-dirty.jsonl", samples / "session-clean.jsonl"
+    given = [*sessions, ("b\u00e4d \U0001f4c4", malformed), "missing"]
     return toolreplay.audit(given, scope=samples / "scope.json")
 
 

@@ -1,4 +1,4 @@
-"""Ten thousand transcripts in Spark and in Ray, by the functions of docs/python.md: what one process finds, no more or less."""
+"""Ten thousand transcripts in Spark and in Ray, by the functions of docs/python.md: what one process finds, no less."""
 
 import collections
 import json
