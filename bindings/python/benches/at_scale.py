@@ -3,8 +3,8 @@
     pip install pyspark 'pandas<3' pyarrow
     python benches/at_scale.py [--transcripts 10000] [--bytes 2000] [--rounds 5]
 
-It needs Java 17. The command reads the transcripts as files of a folder, Spark as a Parquet table of eight files with the
-same content. Each round runs all in turn; the last columns are the medians of the rounds' ratios to the command.
+It needs Java 17. The command reads the transcripts as files of a folder, Spark as a Parquet table of eight files with
+the same content. Each round runs all in turn; the last columns are the medians of the rounds' ratios to the command.
 """
 
 import argparse

@@ -37,7 +37,8 @@ def defined(*functions):
 
 def has_spark():
     """Whether PySpark is here, and a Java that it runs on."""
-    java = pathlib.Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(pathlib.Path(home, "bin", "java") if home else "java")
     if not importlib.util.find_spec("pyspark") or not java:
         return False
     version = subprocess.run([java, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
