@@ -21,6 +21,9 @@ PATH="$work/build/bin:$PATH" TOOLREPLAY_BUILD_PROFILE=${PROFILE:-dev} "$work/bui
 "$python" -m venv "$work/fresh"
 "$work/fresh/bin/pip" install --quiet --disable-pip-version-check "$work"/dist/toolreplay-*.whl \
     -r "$root/tests/python/requirements.txt"
+java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+"$java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' ||
+    echo "NOTICE: Java 17 or later is missing; no audit was run in Spark"
 # from elsewhere, so that only what is installed can be imported
 cd "$work"
 PATH="$work/fresh/bin:$PATH" "$work/fresh/bin/python" -m pytest --quiet -p no:cacheprovider \

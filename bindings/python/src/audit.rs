@@ -2,6 +2,7 @@
 
 use crate::errors::{self, TranscriptError};
 use crate::input::{self, Source, io_error};
+use crate::table::FindingsTable;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -102,6 +103,15 @@ impl Report {
             }
         });
         each.collect()
+    }
+
+    /// The findings as a table that Arrow's PyCapsule interface hands over without a copy, in the same order.
+    ///
+    /// pyarrow.table(), polars.DataFrame() and pandas.DataFrame.from_arrow() take it. Its columns are the fields of a
+    /// Finding: int64 for numbers, utf8 for text, null for None. Raises OverflowError where the text of one finding has
+    /// more than 2 GiB.
+    fn findings_table(&self, py: Python<'_>) -> PyResult<FindingsTable> {
+        py.detach(|| FindingsTable::of(&self.report))
     }
 
     /// What was looked at.

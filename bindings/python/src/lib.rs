@@ -9,6 +9,7 @@ mod capture;
 mod errors;
 mod input;
 mod recorder;
+mod table;
 
 /// The native half of `toolreplay`; use the module above it.
 #[pyo3::pymodule]
@@ -21,6 +22,8 @@ mod _native {
     use crate::errors::{ScopeError, ToolreplayError, TranscriptError};
     #[pymodule_export]
     use crate::recorder::{Recorder, Span, forked};
+    #[pymodule_export]
+    use crate::table::FindingsTable;
 
     /// The version of the library.
     #[pymodule_export]
