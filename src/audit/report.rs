@@ -136,8 +136,15 @@ impl Reported<'_> {
     #[must_use]
     pub fn related_line(&self) -> Option<String> {
         let line = self.finding.related?.line;
+        Some(self.related_path().map_or_else(|| format!("line {line}"), |other| format!("line {line} of {other}")))
+    }
+
+    /// The file that the other record stands in, as given, if that is another one than the finding's.
+    #[must_use]
+    pub fn related_path(&self) -> Option<&str> {
+        self.finding.related?;
         let other = self.finding.related_file.as_ref().map_or(&self.file.path, |file| &file.shown);
-        if other == self.path() { Some(format!("line {line}")) } else { Some(format!("line {line} of {other}")) }
+        Some(other.as_str()).filter(|other| *other != self.path())
     }
 
     /// The path of the file that the other record stands in, from the root of the repository.

@@ -40,6 +40,8 @@ pub(crate) struct Finding {
     related_index: Option<u64>,
     /// The line of that call.
     related_line: Option<u64>,
+    /// The file of that call, where it is another one than the finding's.
+    related_file: Option<String>,
     /// The same for the same finding in a later run.
     fingerprint: String,
 }
@@ -99,6 +101,7 @@ impl Report {
                 message: finding.message(),
                 related_index: finding.related.map(|place| place.index),
                 related_line: finding.related.map(|place| place.line),
+                related_file: reported.related_path().map(str::to_owned),
                 fingerprint: finding.fingerprint.to_string(),
             }
         });

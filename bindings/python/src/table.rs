@@ -61,6 +61,7 @@ impl FindingsTable {
         for reported in report.findings() {
             let message = reported.finding.message();
             let text = reported.path().len() + message.len() + reported.finding.tool_text().len();
+            let text = text + reported.related_path().map_or(0, str::len);
             if i32::try_from(text).is_err() {
                 return Err(PyOverflowError::new_err("a finding has more than 2 GiB of text"));
             }
@@ -94,6 +95,7 @@ fn schema() -> Schema {
         text("message", false),
         number("related_index"),
         number("related_line"),
+        text("related_file", true),
         text("fingerprint", false),
     ])
 }
@@ -112,6 +114,7 @@ struct Columns {
     message: StringBuilder,
     related_index: Int64Builder,
     related_line: Int64Builder,
+    related_file: StringBuilder,
     fingerprint: StringBuilder,
 }
 
@@ -134,6 +137,7 @@ impl Columns {
             message: text(),
             related_index: number(),
             related_line: number(),
+            related_file: text(),
             fingerprint: text(),
         }
     }
@@ -153,6 +157,7 @@ impl Columns {
         self.message.append_value(message);
         self.related_index.append_option(finding.related.map(|place| number(place.index)));
         self.related_line.append_option(finding.related.map(|place| number(place.line)));
+        self.related_file.append_option(reported.related_path());
         self.fingerprint.append_value(finding.fingerprint.to_string());
     }
 
@@ -168,6 +173,7 @@ impl Columns {
             Arc::new(self.message.finish()),
             Arc::new(self.related_index.finish()),
             Arc::new(self.related_line.finish()),
+            Arc::new(self.related_file.finish()),
             Arc::new(self.fingerprint.finish()),
         ];
         RecordBatch::try_new(Arc::clone(schema), columns).map_err(broken)

@@ -44,9 +44,10 @@ def tools(recorder):
 
 
 def calls(recorder):
-    """The calls of the transcript."""
+    """The calls of the transcript that were recorded whole."""
     records = map(json.loads, recorder.transcript().splitlines())
-    return [(record["tool"], record["args"], record["response"]) for record in records]
+    whole = [one for one in records if "$import" not in one["response"] and "capture_omitted" not in one["args"]]
+    return [(record["tool"], record["args"], record["response"]) for record in whole]
 
 
 def rules(path, *allowed):

@@ -163,7 +163,7 @@ def test_errors_by_their_type(tmp_path):
     assert calls(recorder) == [
         ("broken", {"query": "a"}, {"error_type": "Failure"}),
         ("again", {"query": "a"}, {"error_type": "ModelRetry"}),
-        ("again", {"query": "b"}, {"output": "b"}),
+        ("again", {"query": "b"}, {"content": "b"}),
     ]
     assert "secret message" not in "".join(line for line in path.read_text().splitlines() if '"kind":"tool"' in line)
 

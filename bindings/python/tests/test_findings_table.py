@@ -26,6 +26,7 @@ SCHEMA = pa.schema(
         pa.field("message", pa.string(), nullable=False),
         pa.field("related_index", pa.int64()),
         pa.field("related_line", pa.int64()),
+        pa.field("related_file", pa.string()),
         pa.field("fingerprint", pa.string(), nullable=False),
     ]
 )
@@ -94,7 +95,7 @@ def test_other_engines_read_it():
     assert duckdb.sql("SELECT * FROM findings").fetchall() == [tuple(row.values()) for row in expected]
     assert pa.table(findings).to_pandas()["rule"].tolist() == [row["rule"] for row in expected]
     none = toolreplay.audit(b"").findings_table()
-    assert polars.DataFrame(none).shape == (0, 11) and duckdb.sql("SELECT * FROM none").fetchall() == []
+    assert polars.DataFrame(none).shape == (0, 12) and duckdb.sql("SELECT * FROM none").fetchall() == []
 
 
 def resident():

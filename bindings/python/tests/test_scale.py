@@ -75,7 +75,7 @@ def check(audited, findings, table, alone):
     assert sorted(row["name"] for row in audited) == [row["name"] for row in table[1]]
     verdicts = collections.Counter(row["verdict"] for row in audited)
     kind = TRANSCRIPTS // 10
-    assert verdicts == {"clean": 2 * kind, "findings": 4 * kind, "empty": 2 * kind, "failed": 2 * kind}
+    assert verdicts == {"clean": 2 * kind, "findings": 4 * kind, "inconclusive": 2 * kind, "failed": 2 * kind}
     assert verdicts["failed"] == len(alone.errors)
     failed = {row["name"]: row["errors"] for row in audited if row["errors"] is not None and len(row["errors"])}
     assert failed == {error.file: [str(error)] for error in alone.errors}
