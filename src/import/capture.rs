@@ -136,7 +136,7 @@ fn line<'a>(record: Value<'a>, at: Value<'a>, tagless: bool, out: &mut Out<'_>) 
         return not_event(at, "expected a trace event of version 1", out);
     };
     let start = is(phase, &["start"]);
-    let (print, place) = (out.print(record.text()), out.place(at));
+    let (print, place) = (out.print(at.text()), out.place(at));
     out.event(Event::Captured { capture: (&*trace).into(), sequence, print, at: place });
     if source.is_some_and(|source| source.is("model_proxy")) {
         match start {

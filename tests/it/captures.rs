@@ -476,3 +476,21 @@ fn captures_are_in_their_session_however_they_are_stored() {
     assert_eq!(made.audit(&[]).0, 0);
     assert_eq!(made.pairs().0, ["1 -> \"one\""]);
 }
+
+/// Marks of what an import itself redacts are others each time, and yet the same document is the same.
+#[test]
+fn a_document_with_secrets_that_is_named_twice_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = crate::root().join("samples/import/toolreplay-capture/document.json");
+    let text = std::fs::read_to_string(sample)
+        .unwrap()
+        .replace("{\n    \"kind\": \"tool\"\n   }", "")
+        .replace("},\n   \n", "}\n");
+    let paths = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    for path in &paths {
+        std::fs::write(path, &text).unwrap();
+    }
+    let ran = run(["import", "--allow-loss", paths[0].to_str().unwrap(), paths[1].to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 4), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("hunter2") && !ran.stderr.contains("another event"), "{}", ran.stderr);
+}
