@@ -324,7 +324,8 @@ fn listed<'a>(list: Option<Value<'a>>, what: &str, at: Value<'a>, out: &mut Out<
         _ => not_event(at, &format!("expected a list of {what}"), out),
     }
     let items = list.map(|list| list.get("captured_items").unwrap_or(list)).into_iter().flat_map(Value::items);
-    let (items, others): (Vec<_>, Vec<_>) = items.partition(|item| item.is_object());
+    let (items, others): (Vec<_>, Vec<_>) =
+        items.partition(|item| item.is_object() && item.get("capture_omitted").is_none());
     if !others.is_empty() {
         out.note(Code::Truncated, &format!("{what} not captured"), at, "expected an object for each");
     }

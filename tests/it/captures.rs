@@ -269,6 +269,9 @@ fn sessions_are_told_by_content_alone() {
     // import fails as well, and passes over what may be anything
     let _ = std::fs::remove_file(link);
     assert_eq!(run(["import", made.path()]).code, 2);
+    // zero bytes are what a power cut leaves
+    std::fs::write(&broken, [0; 500]).unwrap();
+    assert_eq!((made.audit(&[]).0, run(["import", made.path()]).code), (2, 2));
     std::fs::rename(&broken, broken.with_extension("json")).unwrap();
     let ran = run(["import", made.path()]);
     assert!(ran.stdout.lines().count() == 1 && ran.stderr.contains("; passed over"), "{}", ran.stderr);
@@ -405,7 +408,7 @@ fn evidence_that_was_taken_out_is_missed() {
         (start, end)
     };
     type Edit = fn(&Value, &Value) -> String;
-    let edits: [(&str, Edit); 9] = [
+    let edits: [(&str, Edit); 10] = [
         ("reply missing", |start, _| format!("{start}\n{}\n", summary("r1", 2))),
         ("events missing", |start, end| format!("{start}\n{end}\n{}\n", summary("r1", 5))),
         ("events missing", |_, end| format!("{end}\n{}\n", summary("r1", 2))),
@@ -423,6 +426,11 @@ fn evidence_that_was_taken_out_is_missed() {
         ("expected an object for each", |start, end| {
             let mut end = end.clone();
             end["data"]["model_requested_tools"] = json!(["rm"]);
+            format!("{start}\n{end}\n{}\n", summary("r1", 2))
+        }),
+        ("expected an object for each", |start, end| {
+            let mut end = end.clone();
+            end["data"]["model_requested_tools"] = json!([{"capture_omitted": "size"}]);
             format!("{start}\n{end}\n{}\n", summary("r1", 2))
         }),
         ("expected a list of 'capture_issues'", |start, end| {

@@ -112,8 +112,13 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
                     .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
                     .map_err(|error| anyhow!("{shown}: {error}"))?;
             }
-            Opening::Native(_) if !input.named => {
-                exit::print_note(&format!("{shown}: a transcript already; passed over"));
+            Opening::Native(mut source) if !input.named => {
+                let mut start = Vec::new();
+                let _ = io::Read::take(&mut source, 64 << 10).read_to_end(&mut start);
+                if !passes_over(input) && !matches!(start.trim_ascii_start().first(), None | Some(b'{')) {
+                    bail!("{shown}: neither a transcript nor in a format that 'toolreplay formats' lists");
+                }
+                exit::print_note(&format!("{shown}: no recording in another format; passed over"));
             }
             Opening::Unknown(..) if passes_over(input) => {
                 exit::print_note(&format!("{shown}: no recording; passed over"));
