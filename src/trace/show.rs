@@ -1,122 +1,152 @@
 //! Shows captures: as JSON for programs, as text for a person.
 
 use crate::sanitize::visible;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Phase};
-use super::read::{self, Capture};
+use super::read::{self, Capture, LineError};
 
-/// The captures of a path.
+/// The captures of a path. Of a folder no more than one is held at a time: each is read once to find its session, and once
+/// more to be shown.
 #[derive(Debug)]
 pub struct View {
     path: PathBuf,
+    /// Sessions in order of observation, then the captures without one.
+    groups: Vec<Group>,
     is_folder: bool,
-    captures: Vec<Capture>,
     /// Files that could not be opened, and why.
     unreadable: Vec<(PathBuf, String)>,
 }
 
-/// Reads a capture file, or every capture file of a folder.
+#[derive(Debug, Default)]
+struct Group {
+    session: Option<String>,
+    /// How the session was found.
+    association: String,
+    files: Vec<PathBuf>,
+}
+
+/// Finds a capture file, or every capture file of a folder.
 ///
 /// # Errors
 /// The path itself cannot be read. A file of a folder that cannot be read is part of the view.
 pub fn view(path: &Path) -> std::io::Result<View> {
     let is_folder = std::fs::metadata(path)?.is_dir();
-    let mut view = View { path: path.to_owned(), is_folder, captures: Vec::new(), unreadable: Vec::new() };
+    let mut view = View { path: path.to_owned(), groups: Vec::new(), is_folder, unreadable: Vec::new() };
+    let mut found = Vec::new();
     for file in read::find(path)? {
         match read::read(&file) {
-            Ok(capture) => view.captures.push(capture),
+            Ok(capture) => {
+                let first = capture.events.first().map(|(_, event)| event);
+                // order of observation; files without events last
+                let order =
+                    first.map_or((1, None), |first| (0, Some((first.timestamp.clone(), first.trace_id.clone()))));
+                let association = first.and_then(|first| first.data.get("association")?.as_str()).unwrap_or_default();
+                found.push((order, session_id(&capture).map(str::to_owned), association.to_owned(), file));
+            }
             Err(error) if is_folder => view.unreadable.push((file, error.to_string())),
             Err(error) => return Err(error),
         }
     }
-    // Order of observation; files without events last.
-    let key =
-        |capture: &Capture| capture.events.first().map(|(_, event)| (event.timestamp.clone(), event.trace_id.clone()));
-    view.captures.sort_by_key(|capture| key(capture).map_or((1, None), |key| (0, Some(key))));
+    found.sort();
+    let mut places: HashMap<Option<String>, usize> = HashMap::new();
+    for (_, session, association, file) in found {
+        let place = *places.entry(session.clone()).or_insert(view.groups.len());
+        if place == view.groups.len() {
+            view.groups.push(Group { session, association, files: Vec::new() });
+        }
+        view.groups[place].files.push(file);
+    }
     Ok(view)
 }
 
-impl View {
-    /// Whether every file was read whole.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.unreadable.is_empty()
-            && self.captures.iter().all(|capture| capture.errors.is_empty() && capture.summary.is_some())
-    }
+/// Reads a capture that was read before. What became of it meanwhile is said as what is wrong with it.
+fn again(path: &Path) -> Capture {
+    read::read(path).unwrap_or_else(|error| Capture {
+        path: path.to_owned(),
+        errors: vec![LineError { line: 0, message: format!("cannot be read any more: {error}") }],
+        ..Capture::default()
+    })
+}
 
-    /// The view for programs.
-    #[must_use]
-    pub fn json(&self) -> Value {
+/// The captures of files, read as they are written.
+struct Files<'v>(Vec<&'v PathBuf>);
+
+impl Serialize for Files<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|path| file_json(&again(path))))
+    }
+}
+
+/// For programs.
+impl Serialize for View {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Session<'v> {
+            captures: Files<'v>,
+            session_id: &'v str,
+        }
+        #[derive(Serialize)]
+        struct Folder<'v> {
+            files: usize,
+            other_captures: Files<'v>,
+            path: String,
+            sessions: Vec<Session<'v>>,
+            unreadable: Value,
+        }
+        let files = |group: &Group| group.files.len();
         if !self.is_folder {
-            return self.captures.first().map(file_json).unwrap_or_default();
+            return match self.groups.first().and_then(|group| group.files.first()) {
+                Some(path) => file_json(&again(path)).serialize(serializer),
+                None => Value::Null.serialize(serializer),
+            };
         }
-        let mut others = Vec::new();
-        let mut order: Vec<&str> = Vec::new();
-        let mut sessions: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-        for capture in &self.captures {
-            match session_id(capture) {
-                None => others.push(file_json(capture)),
-                Some(id) => sessions
-                    .entry(id)
-                    .or_insert_with(|| {
-                        order.push(id);
-                        Vec::new()
-                    })
-                    .push(file_json(capture)),
-            }
+        fn session(group: &Group) -> Option<Session<'_>> {
+            let captures = Files(group.files.iter().collect());
+            Some(Session { captures, session_id: group.session.as_deref()? })
         }
-        let sessions: Vec<Value> =
-            order.into_iter().map(|id| json!({"session_id": id, "captures": sessions.remove(id)})).collect();
-        json!({
-            "path": self.path.to_string_lossy(),
-            "files": self.captures.len() + self.unreadable.len(),
-            "sessions": sessions,
-            "other_captures": others,
-            "unreadable": self.unreadable.iter().map(|(path, why)| json!({"path": path.to_string_lossy(), "message": why})).collect::<Value>(),
-        })
+        let others = self.groups.iter().filter(|group| group.session.is_none()).flat_map(|group| &group.files);
+        let message = |(path, why): &(PathBuf, String)| json!({"path": path.to_string_lossy(), "message": why});
+        Folder {
+            files: self.groups.iter().map(files).sum::<usize>() + self.unreadable.len(),
+            other_captures: Files(others.collect()),
+            path: self.path.to_string_lossy().into_owned(),
+            sessions: self.groups.iter().filter_map(session).collect(),
+            unreadable: self.unreadable.iter().map(message).collect(),
+        }
+        .serialize(serializer)
     }
+}
 
+impl View {
     /// The view for a person.
     #[must_use]
     pub fn text(&self, color: bool) -> String {
         let mut page = Page { out: String::new(), color };
-        let mut order: Vec<Option<&str>> = Vec::new();
-        for capture in &self.captures {
-            if !order.contains(&session_id(capture)) {
-                order.push(session_id(capture));
-            }
-        }
-        for session in order {
-            let captures: Vec<&Capture> =
-                self.captures.iter().filter(|capture| session_id(capture) == session).collect();
+        for Group { session, association, files } in &self.groups {
             match session {
                 Some(id) => {
-                    let how = captures[0]
-                        .events
-                        .first()
-                        .and_then(|(_, event)| event.data.get("association")?.as_str())
-                        .unwrap_or_default();
-                    let count = captures.len();
+                    let count = files.len();
                     let plural = if count == 1 { "" } else { "s" };
                     page.line(
                         0,
-                        &[(BOLD, "session "), (BOLD, id), (DIM, &format!("  {how}, {count} request{plural}"))],
+                        &[(BOLD, "session "), (BOLD, id), (DIM, &format!("  {association}, {count} request{plural}"))],
                     );
                 }
                 None => page.line(0, &[(BOLD, "no session")]),
             }
-            for capture in captures {
-                page.capture(capture);
+            for file in files {
+                page.capture(&again(file));
             }
         }
         for (path, why) in &self.unreadable {
             page.line(0, &[(RED, "unreadable "), ("", &path.to_string_lossy()), ("", ": "), ("", why)]);
         }
-        if self.captures.is_empty() && self.unreadable.is_empty() {
+        if self.groups.is_empty() && self.unreadable.is_empty() {
             page.line(0, &[("", "no captures in "), ("", &self.path.to_string_lossy())]);
         }
         page.out

@@ -68,7 +68,7 @@ impl ShowArgs {
         output::to_stdout(|out| match self.format {
             Format::Json => {
                 let formatter = InertJson(PrettyFormatter::new());
-                view.json().serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
+                view.serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
                 out.write_all(b"\n")
             }
             Format::Text => out.write_all(view.text(output::color(common.color)).as_bytes()),
