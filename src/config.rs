@@ -4,6 +4,7 @@
 
 use crate::finding::Level;
 use crate::rules;
+use crate::trace::clock::civil;
 use serde::Deserialize;
 use std::fmt;
 
@@ -72,22 +73,8 @@ impl Date {
     /// The day that is `days` days after 1970-01-01, by the Gregorian calendar.
     #[must_use]
     pub fn from_unix_days(days: u64) -> Date {
-        let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-        let (mut year, mut rest) = (1970, days);
-        while rest >= 365 + u64::from(leap(year)) {
-            rest -= 365 + u64::from(leap(year));
-            year += 1;
-        }
-        let february = 28 + u64::from(leap(year));
-        let mut month = 1;
-        for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-            if rest < length {
-                break;
-            }
-            rest -= length;
-            month += 1;
-        }
-        Date { year: year as u16, month, day: rest as u8 + 1 }
+        let (year, month, day) = civil(i64::try_from(days).unwrap_or(0));
+        Date { year: year as u16, month, day }
     }
 }
 

@@ -361,8 +361,9 @@ impl Desk {
                     self.spawns.push((place, id));
                 }
                 if let Some(early) = self.early.remove(&number) {
-                    let (mine, others): (Vec<_>, Vec<_>) =
-                        early.into_iter().partition(|answer| self.answers(place, answer));
+                    let is_mine =
+                        |answer: &CookedAnswer| answer.turns.is_empty() || self.turns_of(answer).contains(&turn);
+                    let (mine, others): (Vec<_>, Vec<_>) = early.into_iter().partition(is_mine);
                     match others.is_empty() {
                         true => drop(self.early_ids.remove(&number)),
                         false => drop(self.early.insert(number, others)),
@@ -428,10 +429,11 @@ impl Desk {
             }
             Whose::Id(id) => {
                 let number = self.id_number(id);
-                match self.ids.get(&number).copied() {
-                    Some(latest) if self.answers(latest, &answer) => Some(self.whose(latest, &answer)),
+                let latest = self.ids.get(&number).copied();
+                match latest.and_then(|latest| self.whose(latest, &answer)) {
+                    Some(place) => Some(place),
                     None if self.windowed() => None,
-                    _ => {
+                    None => {
                         self.early_ids.insert(number, id.clone());
                         self.early.entry(number).or_default().push(answer);
                         return;
@@ -452,11 +454,9 @@ impl Desk {
         }
     }
 
-    /// Whether an answer may belong to one of the calls with its id: those of the turns it names, if it names any.
-    fn answers(&self, latest: u32, answer: &CookedAnswer) -> bool {
-        let named =
-            |place: u32| answer.turns.iter().any(|turn| self.id_number(turn) | 1 == self.slots[place as usize].turn);
-        answer.turns.is_empty() || self.chain(latest).any(named)
+    /// The numbers of the turns that an answer names.
+    fn turns_of(&self, answer: &CookedAnswer) -> Vec<u64> {
+        answer.turns.iter().map(|turn| self.id_number(turn) | 1).collect()
     }
 
     /// Whether a call waits for an answer.
@@ -479,13 +479,14 @@ impl Desk {
         self.orphans.push((id, answer.at));
     }
 
-    /// Which of the calls with one id an answer belongs to: the first open one of this turn, then the last open one.
-    fn whose(&mut self, latest: u32, answer: &CookedAnswer) -> u32 {
+    /// Which of the calls with one id an answer belongs to: the first open one of this turn, then the last open one. One
+    /// that names turns belongs to a call of theirs or to none.
+    fn whose(&mut self, latest: u32, answer: &CookedAnswer) -> Option<u32> {
         let open = |place: &u32| !self.slots[*place as usize].flags.has(Flags::ANSWERED);
         let here = |place: &u32| self.slots[*place as usize].window == self.window;
         if !answer.turns.is_empty() {
             // known turns that have all their answers mean one more copy, not an older call
-            let turns: Vec<u64> = answer.turns.iter().map(|turn| self.id_number(turn) | 1).collect();
+            let turns = self.turns_of(answer);
             let (mut first_open, mut any) = (None, None);
             for place in self.chain(latest) {
                 let turn = self.slots[place as usize].turn;
@@ -497,12 +498,10 @@ impl Desk {
                     first_open = Some((place, turn)).filter(|_| open(&place)).or(first_open);
                 }
             }
-            if let Some(place) = first_open.map(|(place, _)| place).or(any) {
-                return place;
-            }
+            return first_open.map(|(place, _)| place).or(any);
         }
         if let Some(place) = self.chain(latest).take_while(here).filter(open).last() {
-            return place;
+            return Some(place);
         }
         let found = self.chain(latest).find(open);
         if let Some(place) = found
@@ -511,7 +510,7 @@ impl Desk {
         {
             self.ledger.warn(Code::IdReused, "late answer", answer.at, 1, "the answer stands behind a later turn");
         }
-        found.unwrap_or(latest)
+        Some(found.unwrap_or(latest))
     }
 
     fn attach(&mut self, place: u32, answer: CookedAnswer) {

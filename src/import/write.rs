@@ -6,6 +6,7 @@ use super::value;
 use super::verdict::Imported;
 use crate::json::{self, Scratch, decode_lossless};
 use crate::sanitize::InertJson;
+use crate::trace::clock::civil;
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use std::io::{self, Write};
@@ -187,15 +188,7 @@ fn marked(response: &[u8], marker: &str) -> Vec<u8> {
 fn shown_time(nanos: i64) -> String {
     let (seconds, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // years counted from March, as in reading
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = civil(days);
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }

@@ -32,23 +32,27 @@ pub(crate) fn elapsed_ms(start: Instant) -> f64 {
 /// A time since 1970, in RFC 3339 with microseconds.
 pub(crate) fn rfc3339(since: Duration) -> String {
     let secs = since.as_secs();
-    let (days, rest) = (secs / 86_400, secs % 86_400);
-    // Days to a civil date, with years that start in March so that the leap day comes last.
+    let (year, month, day) = civil(i64::try_from(secs / 86_400).unwrap_or(i64::MAX / 2));
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:06}Z",
+        secs / 3600 % 24,
+        secs / 60 % 60,
+        secs % 60,
+        since.subsec_micros()
+    )
+}
+
+/// The year, month and day that is `days` days after 1970-01-01, by the Gregorian calendar.
+pub(crate) fn civil(days: i64) -> (i64, u8, u8) {
+    // with years that start in March, so that the leap day comes last
     let z = days + 719_468;
-    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let (era, day_of_era) = (z.div_euclid(146_097), z.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:06}Z",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60,
-        since.subsec_micros()
-    )
+    (year_of_era + era * 400 + i64::from(month <= 2), month as u8, day as u8)
 }
 
 /// `N` bytes nobody can guess, of a supply that each thread fetches in larger pieces.

@@ -9,7 +9,7 @@
 //! A recording is evidence of what was observed. It never claims an execution that was not seen, and recording
 //! never changes, retries or fails what it observes.
 
-mod clock;
+pub(crate) mod clock;
 pub mod event;
 mod limits;
 pub mod protocol;
