@@ -4,12 +4,11 @@ import json
 import pathlib
 import shutil
 import subprocess
-import threading
-import time
 
 import pytest
 
 import toolreplay
+from threads import others_run_on
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DIRTY = ROOT / "samples" / "session-dirty.jsonl"
@@ -155,25 +154,7 @@ def test_errors_carry_their_place(tmp_path):
 
 def test_python_runs_on_while_rust_works():
     text = "".join(record(n, f"tool{n}", {"text": "x" * 200}) for n in range(60_000)).encode()
-    counted, stop = [0], threading.Event()
-
-    def count():
-        while not stop.is_set():
-            counted[0] += 1
-            time.sleep(0.0005)
-
-    thread = threading.Thread(target=count)
-    thread.start()
-    try:
-        while not counted[0]:
-            time.sleep(0.001)
-        before, began = counted[0], time.perf_counter()
-        toolreplay.audit(text, threads=1)
-        took, during = time.perf_counter() - began, counted[0] - before
-    finally:
-        stop.set()
-        thread.join()
-    assert took < 0.01 or during > 2
+    assert others_run_on(lambda: toolreplay.audit(text, threads=1))
 
 
 def test_recordings_in_other_formats(tmp_path):
