@@ -37,6 +37,8 @@ pub mod finding;
 
 pub mod tools;
 
+pub mod shell;
+
 pub mod scope;
 
 pub mod rules;
@@ -47,9 +49,9 @@ pub mod seal;
 
 pub mod trace;
 
-pub mod import;
+pub mod formats;
 
-pub mod twin;
+pub mod sealed_pair;
 
 pub mod config;
 

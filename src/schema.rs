@@ -1,7 +1,7 @@
 //! The published JSON Schemas, made from the types they describe.
 
 use crate::config::Config;
-use crate::import::JsonSideReport;
+use crate::formats::JsonSideReport;
 use crate::report::JsonReport;
 use crate::scope::ScopeFile;
 use crate::trace::event;

@@ -7,8 +7,8 @@ use super::run::{Input, Outcome, Source, first_record, layout};
 use crate::finding::{Finding, Fingerprint, Level, Rule};
 use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN};
 use crate::seal::{self, ExtendsError};
+use crate::sealed_pair::{self, CompareError, Difference, Mismatch};
 use crate::transcript::{Layout, ReadError};
-use crate::twin::{self, CompareError, Difference, Mismatch};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -80,7 +80,7 @@ pub fn seal_kept(base: impl Read, head: impl Read) -> Result<Option<Finding>, Re
         Ok(None) => Ok(None),
         Ok(Some(broken)) => {
             let (index, expected) = (broken.index, &broken.expected);
-            let detail = if twin::is_cut(&broken) {
+            let detail = if sealed_pair::is_cut(&broken) {
                 format!("it was cut: it ends before index {index}, whose digest is {expected} there")
             } else {
                 format!("at index {index} the digest is {}, there it is {expected}", broken.found)
@@ -177,12 +177,12 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
         let Some(path) = input.path.as_deref().filter(|_| outcome.failure.is_none()) else { continue };
         let sealed = outcome.chain.is_some();
         let other: PathBuf = match sealed {
-            true => match twin::transcript_path(path) {
+            true => match sealed_pair::transcript_path(path) {
                 // where the transcript is audited too, the finding is on its line
                 Some(transcript) if !places.contains_key(transcript.as_path()) => transcript,
                 _ => continue,
             },
-            false => twin::sealed_path(path),
+            false => sealed_pair::sealed_path(path),
         };
         let content = |place: &usize| outcomes[*place].judgement.content;
         let contents = places.get(other.as_path()).and_then(content).zip(outcome.judgement.content);
@@ -208,7 +208,7 @@ fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> 
         // what cannot be opened is reported where it is audited
         _ => return None,
     };
-    match twin::compare(one, other) {
+    match sealed_pair::compare(one, other) {
         Ok(None) => None,
         Ok(Some(found)) => Some(parted(&found, &name(transcript), &name(sealed), on_sealed)),
         // it was judged, so it is a recording in another format, whose lines say nothing here

@@ -5,7 +5,7 @@ use super::run::{Failure, Import, Input, Outcome};
 use super::suppress::Sieve;
 use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
-use crate::import::Code;
+use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::seal::Chain;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Running one plan over many files.
 
 use crate::finding::{Finding, Fingerprint, SourceFile};
-use crate::import::{self, Foreign, Imported, Opening, Recording};
+use crate::formats::{self, Foreign, Imported, Opening, Recording};
 use crate::json::{self, Scratch};
 use crate::judge::{self, Bench, Judgement, Ruleset, Seen};
 use crate::rules;
@@ -69,11 +69,11 @@ impl Input {
 #[derive(Debug)]
 pub enum Plan {
     /// Judge transcripts, and recordings in other formats.
-    Judge(Ruleset, import::Options),
+    Judge(Ruleset, formats::Options),
     /// Verify sealed transcripts, and that each ends in the given digest, if there is one.
     Verify(Option<String>),
     /// Tell transcripts, sealed ones and recordings apart; judge them all, verify the sealed ones.
-    Audit(Ruleset, import::Options),
+    Audit(Ruleset, formats::Options),
 }
 
 /// Why a file could not be judged.
@@ -145,11 +145,11 @@ pub struct Import {
     /// Why it was taken for that, in words.
     pub reason: String,
     /// The books.
-    pub books: import::Books,
+    pub books: formats::Balance,
     /// What had to be said.
-    pub warnings: Vec<import::Warning>,
+    pub warnings: Vec<formats::Warning>,
     /// Calls that could not be judged, by reason.
-    pub unjudged: import::Unjudged,
+    pub unjudged: formats::Unjudged,
 }
 
 impl Outcome {
@@ -260,10 +260,10 @@ fn open(input: &Input) -> Result<Source, Failure> {
     input.open().map_err(|error| Failure::of_file(format!("cannot be opened: {error}")))
 }
 
-fn opened(input: &Input, source: Source, options: &import::Options) -> Result<Opening, Failure> {
-    match import::open(source, input.path.as_deref(), options) {
+fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
+    match formats::open(source, input.path.as_deref(), options) {
         // in a folder there is much JSON that is no recording
-        Err(import::ImportError::Refused(why)) if passes_over(input) => {
+        Err(formats::ImportError::Refused(why)) if passes_over(input) => {
             Ok(Opening::Unknown(Box::new(io::empty()), why, true))
         }
         opened => opened.map_err(Failure::from),
@@ -272,13 +272,13 @@ fn opened(input: &Input, source: Source, options: &import::Options) -> Result<Op
 
 /// Whether a file that is no recording is nobody's loss: it was found in a folder, and its name promises nothing.
 fn passes_over(input: &Input) -> bool {
-    !input.named && input.path.as_deref().is_some_and(import::may_be_anything)
+    !input.named && input.path.as_deref().is_some_and(formats::may_be_anything)
 }
 
-impl From<import::ImportError> for Failure {
-    fn from(error: import::ImportError) -> Failure {
+impl From<formats::ImportError> for Failure {
+    fn from(error: formats::ImportError) -> Failure {
         match error {
-            import::ImportError::At { line, what } => Failure { line, ..Failure::of_file(what) },
+            formats::ImportError::At { line, what } => Failure { line, ..Failure::of_file(what) },
             other => Failure::of_file(visible(&other.to_string()).into_owned()),
         }
     }
@@ -304,7 +304,7 @@ fn imported(
     input: &Input,
     foreign: Foreign,
     ruleset: &Ruleset,
-    options: &import::Options,
+    options: &formats::Options,
     threads: usize,
     empty: bool,
 ) -> Result<Outcome, Failure> {
@@ -324,7 +324,7 @@ fn imported(
             }
         }
     }
-    let io = |error| Failure::from(import::ImportError::Io(error));
+    let io = |error| Failure::from(formats::ImportError::Io(error));
     let mut imported = recording.finish().map_err(io)?;
     let judgement = imported.judge(ruleset).map_err(io)?;
     let failure = lost(&imported, empty || options.allow_loss);
@@ -481,8 +481,8 @@ mod tests {
         let edited = String::from_utf8_lossy(&sealed).replace("\"get\"", "\"got\"").into_bytes();
         let scope = Scope::parse(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
         let plans = [
-            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), import::Options::default()),
-            Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), import::Options::default()),
+            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), formats::Options::default()),
+            Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), formats::Options::default()),
             Plan::Verify(Some("0".repeat(64))),
         ];
         for bytes in [text.as_bytes(), &sealed, &edited, b"{}\n", b""].map(<[u8]>::to_vec) {

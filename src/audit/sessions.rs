@@ -1,7 +1,7 @@
 //! Files that are one recording together.
 
 use super::run::Input;
-use crate::import::{self, InSession};
+use crate::formats::{self, InSession};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -76,7 +76,7 @@ fn places(inputs: &[Input], threads: usize) -> Vec<Option<InSession>> {
             let at = next.fetch_add(1, Ordering::Relaxed);
             inputs.get(at).map(|input| (at, input))
         } {
-            let place = input.path.as_deref().and_then(import::in_session);
+            let place = input.path.as_deref().and_then(formats::in_session);
             if place.is_some() {
                 found.lock().unwrap_or_else(PoisonError::into_inner)[at] = place;
             }

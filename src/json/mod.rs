@@ -16,6 +16,7 @@ mod simd;
 mod sort;
 mod text;
 mod tokens;
+pub mod view;
 
 pub use canonical::{Canonical, MAX_TEXT, Members, Scratch, Span, Unknown, canonical, items, members};
 pub use error::{JsonError, JsonErrorKind, Kind};

@@ -4,7 +4,7 @@
 use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
-use crate::import::Warning;
+use crate::formats::Warning;
 use crate::sanitize::{InertJson, visible};
 use crate::seal::Chain;
 use serde::Serialize;

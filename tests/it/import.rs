@@ -173,7 +173,7 @@ fn formats_can_be_named_and_are_listed() {
     let native = run(["replay", "--from", "native", path]);
     assert!(native.code == 2 && native.stderr.starts_with("error: line 1: "), "{}", native.stderr);
     let listed = run(["formats"]).stdout;
-    for importer in toolreplay::import::IMPORTERS {
+    for importer in toolreplay::formats::FORMATS {
         assert!(listed.contains(importer.id) && run(["formats", importer.id]).stdout.contains("tools: "));
         let page = std::fs::read_to_string(root().join("docs/formats.md")).unwrap();
         assert!(page.contains(&format!("\n## `{}`", importer.id)), "docs/formats.md lacks {}", importer.id);
@@ -264,7 +264,7 @@ fn a_sealed_recording_is_the_twin_of_its_recording() {
 /// Whatever happens to a recording on its way, reading it ends in a report or a refusal, and the books balance.
 #[test]
 fn damaged_recordings_are_survived() {
-    use toolreplay::import::{Opening, Options, Recording, open};
+    use toolreplay::formats::{Opening, Options, Recording, open};
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut below = |n: usize| {
         state ^= state << 13;

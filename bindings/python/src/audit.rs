@@ -10,7 +10,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Verdict};
 use toolreplay::finding::Level;
-use toolreplay::import::{self, Options};
+use toolreplay::formats::{self, Options};
 use toolreplay::judge::Ruleset;
 use toolreplay::report::{self, Format};
 use toolreplay::seal::{self as chain, SealError};
@@ -361,15 +361,15 @@ fn transcript_of(
     let whole = |error: std::io::Error| library::Failure::of_file(error.to_string());
     let options = Options { allow_loss, ..Options::default() };
     let mut transcript = Vec::new();
-    match import::open(content, input.path.as_deref(), &options)? {
-        import::Opening::Native(mut content) => {
+    match formats::open(content, input.path.as_deref(), &options)? {
+        formats::Opening::Native(mut content) => {
             content.read_to_end(&mut transcript).map_err(whole)?;
         }
-        import::Opening::Unknown(_, why, _) => {
+        formats::Opening::Unknown(_, why, _) => {
             return Err(library::Failure::of_file(toolreplay::sanitize::visible(&why).into_owned()));
         }
-        import::Opening::Foreign(foreign) => {
-            let mut recording = import::Recording::to_write(&options);
+        formats::Opening::Foreign(foreign) => {
+            let mut recording = formats::Recording::to_write(&options);
             recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
             let mut imported = recording.finish().map_err(whole)?;
             if let Some((place, what)) = imported.loss() {

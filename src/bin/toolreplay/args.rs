@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use toolreplay::finding::Level;
-use toolreplay::import::{Agents, From as FormatName, IMPORTERS, Options};
+use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
 use toolreplay::report::Format;
 use toolreplay::{rules, schema};
 
@@ -237,7 +237,7 @@ impl From<AgentsArg> for Agents {
 #[derive(Debug, Args)]
 pub(crate) struct FormatsArgs {
     /// The format's id; without one, all formats are listed
-    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|importer| importer.id)))]
+    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|importer| importer.id)))]
     pub(crate) format: Option<String>,
 }
 
@@ -261,7 +261,7 @@ impl Importing {
 
 fn from_parser(id: &str) -> Result<FormatName, String> {
     FormatName::named(id).ok_or_else(|| {
-        let known: Vec<&str> = IMPORTERS.iter().map(|importer| importer.id).collect();
+        let known: Vec<&str> = FORMATS.iter().map(|importer| importer.id).collect();
         format!("no format is called '{id}'; there are native, {}", known.join(", "))
     })
 }

@@ -13,7 +13,7 @@ use toolreplay::audit::{
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::finding::Level;
-use toolreplay::import;
+use toolreplay::formats;
 use toolreplay::judge::Ruleset;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
@@ -30,7 +30,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         bail!("nothing to audit is named; give files, folders or globs, or set 'paths' in {FILE_NAME}");
     }
     let targets = output::targets(&args.reports)?;
-    let mut found = inputs::find(&place, &args.paths, import::may_be_recording, args.allow_empty)?;
+    let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, args.allow_empty)?;
     let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
     output::spare(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());

@@ -4,11 +4,11 @@ use crate::args::FormatsArgs;
 use crate::exit::Outcome;
 use crate::output;
 use std::fmt::Write as _;
-use toolreplay::import::IMPORTERS;
+use toolreplay::formats::FORMATS;
 
 pub(crate) fn run(args: &FormatsArgs) -> Outcome {
     let mut text = String::new();
-    for importer in IMPORTERS.iter().filter(|importer| args.format.as_deref().is_none_or(|id| id == importer.id)) {
+    for importer in FORMATS.iter().filter(|importer| args.format.as_deref().is_none_or(|id| id == importer.id)) {
         if args.format.is_none() {
             let _ = writeln!(text, "{:<20} {}", importer.id, importer.title);
             let _ = writeln!(text, "{:<20} {}", "", importer.lies);

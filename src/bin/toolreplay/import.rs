@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Input, sessions};
-use toolreplay::import::{self, Agents, Imported, Opening, Options, Recording, open};
+use toolreplay::formats::{self, Agents, Imported, Opening, Options, Recording, open};
 
 /// The exit code of an import that lost something, where that was not allowed.
 const LOST: u8 = 2;
@@ -53,7 +53,7 @@ fn files(place: &Place, named: &[PathBuf], common: &Common) -> anyhow::Result<Ve
     for path in named {
         match path.is_dir() {
             true => {
-                let found = inputs::find(place, std::slice::from_ref(path), import::may_be_recording, false)?;
+                let found = inputs::find(place, std::slice::from_ref(path), formats::may_be_recording, false)?;
                 if found.inputs.is_empty() {
                     bail!("{}: holds no file that may be a recording", path.display());
                 }
@@ -92,7 +92,7 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
         let shown = &input.shown;
         let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
         let opened = match open(source, input.path.as_deref(), options) {
-            Err(import::ImportError::Refused(why)) if passes_over(input) => {
+            Err(formats::ImportError::Refused(why)) if passes_over(input) => {
                 exit::print_note(&format!("{shown}: {why}; passed over"));
                 continue;
             }
@@ -149,7 +149,7 @@ fn say_more(told: Option<(&str, u64)>) {
 
 /// Whether a file that is no recording is nobody's loss, as in an audit.
 fn passes_over(input: &Input) -> bool {
-    !input.named && input.path.as_deref().is_some_and(import::may_be_anything)
+    !input.named && input.path.as_deref().is_some_and(formats::may_be_anything)
 }
 
 /// What was taken over and what was not.

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use toolreplay::audit::Input;
-use toolreplay::import;
+use toolreplay::formats;
 use walkdir::WalkDir;
 
 /// Where the process stands.
@@ -127,7 +127,7 @@ pub(crate) fn find(
     // an agent's own file is read with the session that started it
     let sessions: HashSet<PathBuf> = found.inputs.iter().filter_map(|input| input.path.clone()).collect();
     found.inputs.retain(|input| {
-        let session = input.path.as_deref().filter(|_| !input.named).and_then(import::part_of);
+        let session = input.path.as_deref().filter(|_| !input.named).and_then(formats::part_of);
         session.is_none_or(|session| !sessions.contains(&session))
     });
     found.inputs.sort_by(|a, b| a.shown.cmp(&b.shown));

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::Report;
-use toolreplay::import::Warning;
+use toolreplay::formats::Warning;
 use toolreplay::report::{self, Format};
 
 /// A report that was asked for.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
 use toolreplay::judge::Judgement;
 use toolreplay::seal::{Chain, SealError, seal, verify};
+use toolreplay::sealed_pair::{self, Difference};
 use toolreplay::transcript::Layout;
-use toolreplay::twin::{self, Difference};
 
 pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
 /// Whether a file is sealed, or is the twin, perhaps empty, of one beside it.
 fn is_sealed(path: &Path) -> bool {
     let by_content = || File::open(path).is_ok_and(|file| told_apart(file).is_ok_and(|(it, _)| it == Layout::Sealed));
-    twin::transcript_path(path).is_some_and(|transcript| transcript.is_file()) || by_content()
+    sealed_pair::transcript_path(path).is_some_and(|transcript| transcript.is_file()) || by_content()
 }
 
 /// Where each transcript's sealed twin goes.
@@ -57,7 +57,7 @@ fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
         let Some(path) = &input.path else {
             bail!("standard input has no place to be sealed at; use 'toolreplay seal -' instead");
         };
-        let beside = twin::sealed_path(path);
+        let beside = sealed_pair::sealed_path(path);
         let twin = into.map_or_else(|| beside.clone(), |folder| folder.join(beside.file_name().unwrap_or_default()));
         if let Some(other) = taken.insert(twin.clone(), &input.shown) {
             bail!("{other} and {} would both be sealed to {}; seal them one by one", input.shown, twin.display());
@@ -117,7 +117,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
 fn refused(input: &Input, twin: &Path) -> anyhow::Result<Option<Outcome>> {
     let Ok(transcript) = input.open() else { return Ok(None) };
     let old = File::open(twin).with_context(|| format!("cannot open {}", twin.display()))?;
-    let found = match twin::compare(transcript, old) {
+    let found = match sealed_pair::compare(transcript, old) {
         Ok(Some(found)) if found.difference != Difference::Grown => found,
         // errors are met again, with their place, when it is sealed
         _ => return Ok(None),

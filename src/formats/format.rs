@@ -1,0 +1,84 @@
+//! What a format is: how to tell it, and how to get calls and results out of one of its values.
+
+use super::detect::From;
+use super::effect::Profile;
+use super::normalize::Out;
+use super::ordering::Agents;
+use crate::json::view::Value;
+use std::path::{Path, PathBuf};
+
+/// What a reader of a format must know.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The format, where the user named it.
+    pub from: Option<From>,
+    /// Which agents' calls become records.
+    pub agents: Agents,
+    /// Read answers that are JSON texts as what they say.
+    pub parse_json_results: bool,
+    /// Lines that could not be read and answers without a call do not fail the file.
+    pub allow_loss: bool,
+}
+
+/// Takes the JSON part out of a line.
+pub(super) type Strip = fn(&[u8]) -> Option<&[u8]>;
+
+/// One format.
+pub struct Format {
+    /// Its name on the command line.
+    pub id: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// Where such files lie.
+    pub lies: &'static str,
+    /// Why one value (a whole document, or one line) is of this format, if it is: words that end a sentence such as
+    /// "48 of 50 lines …".
+    pub(super) recognise: fn(value: Value<'_>, document: bool) -> Option<&'static str>,
+    /// Hands on the calls and answers of one value.
+    pub(super) extract: fn(value: Value<'_>, out: &mut Out<'_>),
+    /// A document that is an array stands for its items.
+    pub(super) items: bool,
+    /// The JSON part of a line that a log wrote something before.
+    pub(super) strip: Option<Strip>,
+    /// The other files of a recording, by the path of the one that was named.
+    pub(super) companions: Option<fn(&Path) -> Vec<PathBuf>>,
+    /// Why a call without an answer has none, where the format itself is the reason.
+    pub(super) unanswered: Option<&'static str>,
+    pub(super) profile: &'static Profile,
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Format").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Format {
+    /// Which tools change state, in words.
+    #[must_use]
+    pub fn tools(&self) -> String {
+        self.profile.summary()
+    }
+}
+
+/// Whether a file in a folder may be a recording, by its name: others are passed over. A name proves nothing; what such
+/// a file is is told by its content.
+#[must_use]
+pub fn may_be_recording(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    [".jsonl", ".ndjson", ".json", ".jsonl.zst", ".jsonl.gz", ".json.gz", ".eval", ".traj"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+/// Whether a file of that name may as well be something else, so that it is passed over when no format fits.
+#[must_use]
+pub fn may_be_anything(path: &Path) -> bool {
+    !path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
+}
+
+/// The recording that a file is a part of, by its path: it is read with that one, not by itself.
+#[must_use]
+pub fn part_of(path: &Path) -> Option<PathBuf> {
+    super::vendors::claude_code::session_of(path)
+}

@@ -1,0 +1,579 @@
+//! From what a recording holds to what a transcript may hold: recorded values in canonical form, wrapped as
+//! `docs/formats.md` says. Nothing is invented and nothing is silently repaired; what could not stay as it was is noted.
+
+use super::effect::Profile;
+use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, ToolResult};
+use super::repair::{self, Repairs};
+use super::warnings::Code;
+use crate::json::view::{self, Fault, Spot, Value};
+use crate::json::{self, Canonical, Scratch};
+use crate::rules::{Key, Print};
+
+/// Base64 text longer than this, in bytes, is replaced by its hash.
+const MAX_BINARY: usize = 16 << 10;
+
+/// What an import keeps and how it reads.
+#[derive(Debug, Clone)]
+pub(crate) struct NormalizeOptions {
+    /// The key of the run's prints.
+    pub(crate) key: Key,
+    /// Keep the answers, not only their prints.
+    pub(crate) bodies: bool,
+    /// Read answers that are JSON texts as what they say.
+    pub(crate) parse_json_results: bool,
+}
+
+/// A call, ready for its record.
+#[derive(Debug)]
+pub(crate) struct NormalizedCall {
+    pub(crate) at: Location,
+    pub(crate) id: Option<Box<str>>,
+    pub(crate) thread: Option<Box<str>>,
+    pub(crate) time: Option<i64>,
+    pub(crate) turn: Option<Box<str>>,
+    /// The name as a JSON string in canonical form.
+    pub(crate) tool: Box<[u8]>,
+    /// In canonical form.
+    pub(crate) args: Vec<u8>,
+    pub(crate) print: Print,
+    pub(crate) effect: Effect,
+    pub(crate) flags: Flags,
+}
+
+/// ResultOwner answer it is, without the borrow.
+#[derive(Debug)]
+pub(crate) enum ResultOwner {
+    Id(Box<str>),
+    Call(Noted),
+    Tool(Box<[u8]>),
+}
+
+/// An answer, ready for its record.
+#[derive(Debug)]
+pub(crate) struct NormalizedResult {
+    pub(crate) at: Location,
+    pub(crate) to: ResultOwner,
+    /// The response in canonical form; empty where only prints are wanted.
+    pub(crate) response: Vec<u8>,
+    /// The print of the response.
+    pub(crate) print: Print,
+    pub(crate) mark: Option<Mark>,
+    pub(crate) failed: bool,
+    pub(crate) no_effect: bool,
+    pub(crate) secondary: bool,
+    pub(crate) last_wins: bool,
+    pub(crate) optional: bool,
+    pub(crate) redacted: bool,
+    pub(crate) turns: Vec<Box<str>>,
+}
+
+/// What an importer hands on, in the order of the file.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Call(Box<NormalizedCall>),
+    ToolResult(Box<NormalizedResult>),
+    /// From here on ids begin anew.
+    Scope,
+    /// A new turn of the model: answers that follow belong to its calls first.
+    Window,
+    /// The scope of this name, again or for the first time.
+    ScopeNamed(Box<str>),
+    /// A further name of the scope.
+    ScopeAlias(Box<str>),
+    /// An event of a capture, by its capture and number there, with the print of its text.
+    Captured {
+        capture: Box<str>,
+        sequence: u64,
+        print: Print,
+        at: Location,
+    },
+    /// A capture has so many events.
+    CaptureEnds {
+        capture: Box<str>,
+        events: u64,
+        at: Location,
+    },
+    /// A request of this name, and those that it follows.
+    Follows {
+        own: Box<str>,
+        parents: Vec<Box<str>>,
+        at: Location,
+    },
+    /// The reply to the request of this name.
+    Replied(Box<str>),
+    /// The order of the calls is that of their times, not that of the file.
+    ByTime,
+    /// What is said elsewhere of a call with this id.
+    MarkId(Box<str>, Mark),
+    /// A record of an agent without a name: what identifies the record, and the one it follows. Calls behind it whose
+    /// thread has no name are that agent's.
+    Link {
+        own: Box<str>,
+        parent: Option<Box<str>>,
+    },
+    /// A person's words, and the record they follow: a second one behind the same record gives up a branch.
+    Prompt {
+        own: Box<str>,
+        parent: Box<str>,
+        at: Location,
+    },
+    /// What the tool itself says about what it does.
+    Hint(Box<[u8]>, Effect),
+    /// A call started an agent, whose records have this thread.
+    Started {
+        call: Box<str>,
+        thread: Box<str>,
+    },
+    /// The session that records belong to, and what it means if there is another one.
+    Session(Box<str>, Location, Code),
+    /// What is known of a call in the same value that has no answer.
+    Marked(Noted, Mark),
+    /// Calls and answers that the format itself calls copies.
+    Copies {
+        calls: u64,
+        results: u64,
+        at: Location,
+    },
+    /// Something to say.
+    Note(Code, Box<str>, Location, Box<str>),
+}
+
+/// Where values stand.
+#[derive(Debug)]
+enum Ground<'a> {
+    /// All on this line of a block.
+    Line(u64),
+    /// In a document that starts on a line.
+    Document { text: &'a [u8], first_line: u64, seen: (usize, u64, usize) },
+}
+
+/// Takes in what an importer finds.
+#[derive(Debug)]
+pub(crate) struct Out<'a> {
+    options: &'a NormalizeOptions,
+    profile: &'a Profile,
+    ground: Ground<'a>,
+    pub(crate) events: Vec<Event>,
+    buffers: Buffers,
+    calls: u32,
+    file: u32,
+    session: String,
+    /// Where the value of the line stands in memory, and its members.
+    outer: Option<(usize, usize)>,
+    members: Vec<Spot>,
+}
+
+/// Working space that outlives single values.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    scratch: Scratch,
+    mended: Vec<u8>,
+}
+
+impl<'a> Out<'a> {
+    pub(crate) fn new(options: &'a NormalizeOptions, profile: &'a Profile, file: u32) -> Out<'a> {
+        Out {
+            options,
+            profile,
+            ground: Ground::Line(0),
+            events: Vec::new(),
+            buffers: Buffers::default(),
+            calls: 0,
+            file,
+            session: String::new(),
+            outer: None,
+            members: Vec::new(),
+        }
+    }
+
+    /// Reads the value that starts `text`; its members are at hand from then on.
+    pub(crate) fn first_value<'t>(&mut self, text: &'t [u8]) -> Result<(Value<'t>, &'t [u8]), Fault> {
+        let read = view::first_object(text, &mut self.members);
+        self.outer = read.ok().filter(|(value, _)| value.is_object()).map(|(value, _)| {
+            let text = value.text();
+            (text.as_ptr() as usize, text.len())
+        });
+        read
+    }
+
+    /// The session that what follows belongs to.
+    pub(crate) fn session(&mut self, id: &str, at: Value<'_>) {
+        if self.session != id {
+            id.clone_into(&mut self.session);
+            let at = self.place(at);
+            self.events.push(Event::Session(id.into(), at, Code::MixedSessions));
+        }
+    }
+
+    /// The tools of the agent whose recording this is, where the file says which one it was.
+    pub(crate) fn agent(&mut self, profile: &'static Profile) {
+        self.profile = profile;
+    }
+
+    /// What follows stands on one line.
+    pub(crate) fn on_line(&mut self, line: u64) {
+        self.ground = Ground::Line(line);
+    }
+
+    /// What follows stands in a document.
+    pub(crate) fn in_document(&mut self, text: &'a [u8], first_line: u64) {
+        self.ground = Ground::Document { text, first_line, seen: (0, 0, 0) };
+    }
+
+    /// Where a value stands.
+    pub(crate) fn place(&mut self, at: Value<'_>) -> Location {
+        let file = self.file;
+        match &mut self.ground {
+            Ground::Line(line) => Location { file, line: *line, column: 0 },
+            Ground::Document { text, first_line, seen } => {
+                let start = text.as_ptr() as usize;
+                let offset = (at.text().as_ptr() as usize).wrapping_sub(start);
+                if offset > text.len() {
+                    // a value that the importer made
+                    return Location { file, line: *first_line, column: 0 };
+                }
+                if offset < seen.0 {
+                    *seen = (0, 0, 0);
+                }
+                let (from, mut line, mut line_start) = *seen;
+                for newline in memchr::memchr_iter(b'\n', &text[from..offset]) {
+                    line += 1;
+                    line_start = from + newline + 1;
+                }
+                *seen = (offset, line, line_start);
+                // the column of a value far into a long line is counted in bytes: nobody counts further by hand
+                let before = &text[line_start..offset];
+                let column = if before.len() > 1 << 16 {
+                    before.len()
+                } else {
+                    before.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+                };
+                Location { file, line: *first_line + line, column: u32::try_from(column + 1).unwrap_or(0) }
+            }
+        }
+    }
+
+    /// Members of an object; one that stands there twice is noted.
+    pub(crate) fn fields<'v, const N: usize>(&mut self, of: Value<'v>, names: &[&str; N]) -> [Option<Value<'v>>; N] {
+        let (found, twice) = match self.outer {
+            // the members of the line's own value were noted when it was read
+            Some(outer) if outer == (of.text().as_ptr() as usize, of.text().len()) => {
+                view::pick(self.members.iter().map(|spot| spot.of(of)), names)
+            }
+            _ => of.fields_checked(names),
+        };
+        if twice {
+            self.note(Code::DuplicateKey, "record", of, "");
+        }
+        found
+    }
+
+    /// The items of a list with their members of the given names.
+    pub(crate) fn each_fields<'v, const N: usize>(
+        &mut self,
+        list: Value<'v>,
+        names: &[&str; N],
+        mut each: impl FnMut(Value<'v>, [Option<Value<'v>>; N], &mut Self),
+    ) {
+        let mut spots = Vec::new();
+        view::each_object(list, &mut spots, |item, spots| {
+            let (found, twice) = view::pick(spots.iter().map(|spot| spot.of(item)), names);
+            if twice {
+                self.note(Code::DuplicateKey, "record", item, "");
+            }
+            each(item, found, self);
+        });
+    }
+
+    /// Something to say about a value.
+    pub(crate) fn note(&mut self, code: Code, class: &str, at: Value<'_>, detail: &str) {
+        let at = self.place(at);
+        self.events.push(Event::Note(code, class.into(), at, detail.into()));
+    }
+
+    /// A record of a kind that is not looked into.
+    pub(crate) fn unknown(&mut self, kind: &str, at: Value<'_>) {
+        self.note(Code::UnknownRecord, kind, at, "");
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// The print of a text.
+    pub(crate) fn print(&self, text: &[u8]) -> Print {
+        self.options.key.print_parts(&[text])
+    }
+
+    /// A call.
+    pub(crate) fn call(&mut self, call: Call<'_>) -> Noted {
+        let place = self.place(call.at);
+        let literal = serde_json::Value::from(&*call.tool).to_string();
+        let tool: Box<[u8]> = match json::canonical(literal.as_bytes(), &mut self.buffers.scratch) {
+            Ok(span) => span.get(literal.as_bytes(), &self.buffers.scratch).to_vec().into(),
+            Err(_) => literal.into_bytes().into(),
+        };
+        let (args, mut flags) = self.args(call.args, call.at);
+        flags.set(call.flags);
+        // what the call was called with, as the record will say it
+        let (effect, more) = self.profile.judge(&call.tool, view::only_value(&args).ok());
+        flags.set(more);
+        let print = self.options.key.print_parts(&[&args, &tool]);
+        if flags.has(Flags::SERVER_SIDE) {
+            self.note(Code::ServerSideTool, &call.tool, call.at, "");
+        }
+        if flags.has(Flags::UNOBSERVED) {
+            let what = "what the model asked for and the agent reported; no execution was seen";
+            self.note(Code::NotObserved, "", call.at, what);
+        }
+        if flags.has(Flags::COMPOSITE) {
+            self.note(Code::CompositeCall, &call.tool, call.at, "");
+        }
+        let normalized = NormalizedCall {
+            at: place,
+            id: call.id.map(|id| id.into()),
+            thread: call.thread.map(|thread| thread.into()),
+            time: call.time,
+            turn: call.turn.map(|turn| turn.into()),
+            tool,
+            args,
+            print,
+            effect,
+            flags,
+        };
+        self.events.push(Event::Call(Box::new(normalized)));
+        self.calls += 1;
+        Noted(self.calls - 1)
+    }
+
+    /// Forgets the numbers of the calls that were noted.
+    pub(crate) fn restart(&mut self) -> Vec<Event> {
+        self.calls = 0;
+        std::mem::take(&mut self.events)
+    }
+
+    fn args(&mut self, args: Args<'_>, at: Value<'_>) -> (Vec<u8>, Flags) {
+        let raw = |flags: Flags| {
+            let mut flags = flags;
+            flags.set(Flags::ARGS_KEPT_RAW);
+            flags
+        };
+        match args {
+            Args::Nothing => (b"{}".to_vec(), Flags::default()),
+            Args::Free(name, text) => {
+                let text = self.strict(text.text(), at, false);
+                ([b"{\"", name.as_bytes(), b"\":", &text, b"}"].concat(), Flags::default())
+            }
+            Args::Value(Some(value)) if value.is_object() => {
+                let text = self.strict(value.text(), at, true);
+                // an object that cannot stay one came back as a string
+                if text.first() == Some(&b'{') && !is_reserved(&text) {
+                    return (text, Flags::default());
+                }
+                (wrap_raw(&text), raw(Flags::default()))
+            }
+            Args::Value(value) | Args::Text(value)
+                if value.is_none_or(|value| !value.is_string() || matches!(args, Args::Value(_))) =>
+            {
+                if let (Args::Text(_), Some(object)) = (args, value.filter(|value| value.is_object())) {
+                    return self.args(Args::Value(Some(object)), at);
+                }
+                let kind = value.map_or("absent".to_owned(), |value| value.kind().to_string());
+                self.note(Code::ArgsNotObject, &kind, at, "");
+                let text = value.map_or_else(|| b"null".to_vec(), |value| self.strict(value.text(), at, true));
+                let blacked_out = value.is_some_and(|value| value.is("<redacted>"));
+                let unknown = if value.is_none() || blacked_out { Flags::ARGS_UNKNOWN } else { Flags::default() };
+                (wrap_raw(&text), raw(unknown))
+            }
+            Args::Text(Some(literal)) => {
+                let inner = literal.as_str().unwrap_or_default();
+                match view::only_value(inner.as_bytes()) {
+                    Ok(object) if object.is_object() => {
+                        let text = self.strict(object.text(), at, true);
+                        if text.first() == Some(&b'{') && !is_reserved(&text) {
+                            return (text, Flags::default());
+                        }
+                    }
+                    Ok(other) => self.note(Code::ArgsNotObject, &other.kind().to_string(), at, ""),
+                    Err(_) if inner.trim().is_empty() => self.note(Code::ArgsMalformed, "empty text", at, ""),
+                    Err(_) => self.note(Code::ArgsMalformed, "not JSON", at, ""),
+                }
+                let text = self.strict(literal.text(), at, false);
+                (wrap_raw(&text), raw(Flags::default()))
+            }
+            // the guarded arm above takes all of these
+            Args::Value(_) | Args::Text(None) => (wrap_raw(b"null"), raw(Flags::default())),
+            Args::Made(text) => self.args(Args::Value(view::only_value(text.as_bytes()).ok()), at),
+        }
+    }
+
+    /// An answer.
+    pub(crate) fn answer(&mut self, answer: ToolResult<'_>) {
+        let at = self.place(answer.at);
+        let (response, print) = self.response(&answer);
+        let to = match answer.to {
+            To::Id(id) => ResultOwner::Id(id.into()),
+            To::Call(noted) => ResultOwner::Call(noted),
+            To::Tool(tool) => ResultOwner::Tool(serde_json::Value::from(&*tool).to_string().into_bytes().into()),
+        };
+        self.events.push(Event::ToolResult(Box::new(NormalizedResult {
+            at,
+            to,
+            response,
+            print,
+            mark: answer.mark,
+            failed: answer.failed || answer.error == Some(true),
+            no_effect: answer.no_effect,
+            secondary: answer.secondary,
+            last_wins: answer.last_wins,
+            optional: answer.optional,
+            redacted: answer.redacted,
+            turns: answer.turns.into_iter().map(Into::into).collect(),
+        })));
+    }
+
+    /// The response of an answer and its print.
+    fn response(&mut self, answer: &ToolResult<'_>) -> (Vec<u8>, Print) {
+        let marked = answer.mark.is_some() || answer.unobserved;
+        let marker = marked.then(|| Mark::marker(answer.mark, &[], answer.unobserved));
+        let made;
+        let mut value = match &answer.body {
+            Body::Value(value) => *value,
+            Body::Made(text) => {
+                made = text;
+                view::only_value(made.as_bytes()).ok()
+            }
+        };
+        let parsed;
+        if self.options.parse_json_results
+            && let Some(text) = value.filter(|value| value.is_string()).and_then(Value::as_str)
+            && json::canonical(text.as_bytes(), &mut self.buffers.scratch).is_ok()
+        {
+            parsed = text.into_owned();
+            value = view::only_value(parsed.as_bytes()).ok();
+        }
+        let raw = value.map_or(b"null".as_slice(), Value::text);
+        let shrunk = if raw.len() > MAX_BINARY { repair::without_binaries(raw, MAX_BINARY) } else { None };
+        if let Some((_, count)) = &shrunk {
+            for _ in 0..*count {
+                self.note(Code::BinaryBody, "replaced by its hash", answer.at, "");
+            }
+        }
+        let raw = shrunk.as_ref().map_or(raw, |(text, _)| text);
+        let error = answer.error.map_or("", |error| if error { ",\"is_error\":true" } else { ",\"is_error\":false" });
+        let mut notes = Repairs::default();
+        let body = self.buffers.strict(raw, &mut notes);
+        let object = body.first_byte() == b'{' && !reserved(body);
+        let head = match (&marker, object) {
+            (None, true) => String::new(),
+            (None, false) => "{\"content\":".to_owned(),
+            (Some(marker), true) if body.len() == 2 => format!("{{\"$import\":{marker}"),
+            (Some(marker), true) => format!("{{\"$import\":{marker},"),
+            (Some(marker), false) => format!("{{\"$import\":{marker},\"content\":"),
+        };
+        let tail = if object { String::new() } else { format!("{error}}}") };
+        let skip = usize::from(object && marker.is_some());
+        let key = &self.options.key;
+        let result = match body.as_slice() {
+            Some(slice) if !(skip == 1 && slice.len() > 2 && slice[1..] < b"\"$import\""[..]) => {
+                let parts = [head.as_bytes(), &slice[skip..], tail.as_bytes()];
+                (if self.options.bodies { parts.concat() } else { Vec::new() }, key.print_parts(&parts))
+            }
+            _ => {
+                // rare: an object whose members do not stand in order, or stand before the marker
+                let own = body.to_vec();
+                let joined = [head.as_bytes(), &own[skip..], tail.as_bytes()].concat();
+                let mut scratch = Scratch::default();
+                let sorted = json::canonical(&joined, &mut scratch).map(|span| span.get(&joined, &scratch).to_vec());
+                let sorted = sorted.unwrap_or(joined);
+                let print = key.print_parts(&[&sorted]);
+                (if self.options.bodies { sorted } else { Vec::new() }, print)
+            }
+        };
+        if shrunk.is_some() || raw.len() > 1 << 20 {
+            self.buffers.tidy();
+        }
+        self.mended(&notes, answer.at);
+        result
+    }
+
+    /// A value in canonical form; where strict JSON cannot hold it, mended and noted.
+    fn strict(&mut self, raw: &[u8], at: Value<'_>, numbers: bool) -> Vec<u8> {
+        let mut notes = Repairs::default();
+        let text = self.buffers.strict(raw, &mut notes).to_vec();
+        if numbers && repair::numbers_change(raw) {
+            notes.numbers = true;
+        }
+        self.mended(&notes, at);
+        text
+    }
+
+    fn mended(&mut self, notes: &Repairs, at: Value<'_>) {
+        for (code, class, happened) in [
+            (Code::BadLine, "bad-utf8", notes.utf8),
+            (Code::BadLine, "control-character", notes.control),
+            (Code::BadLine, "bad-escape", notes.escape),
+            (Code::BadLine, "lone-surrogate", notes.surrogate),
+            (Code::NumberChanged, "", notes.numbers),
+            (Code::DuplicateKey, "kept as text", notes.duplicate),
+        ] {
+            if happened {
+                self.note(code, class, at, "");
+            }
+        }
+    }
+}
+
+impl Buffers {
+    fn strict<'c>(&'c mut self, raw: &'c [u8], notes: &mut Repairs) -> Canonical<'c> {
+        let (span, mended) = match json::canonical(raw, &mut self.scratch) {
+            Ok(span) => (span, false),
+            Err(_) => {
+                self.mended = repair::mend(raw, notes);
+                match json::canonical(&self.mended, &mut self.scratch) {
+                    Ok(span) => (span, true),
+                    Err(_) => {
+                        // two members of one name: as text, so that no reader has to choose one
+                        notes.duplicate = true;
+                        self.mended = repair::as_text(raw);
+                        let span = json::canonical(&self.mended, &mut self.scratch).or_else(|_| {
+                            // longer than any text may be
+                            self.mended = b"null".to_vec();
+                            json::canonical(&self.mended, &mut self.scratch)
+                        });
+                        (span.unwrap_or_default(), true)
+                    }
+                }
+            }
+        };
+        let canonical = span.get(if mended { &self.mended } else { raw }, &self.scratch);
+        canonical.feed(|bytes| notes.surrogate |= repair::has_lone_surrogate(bytes));
+        canonical
+    }
+
+    /// Gives back room that only very long values need.
+    fn tidy(&mut self) {
+        self.scratch.shrink();
+        if self.mended.capacity() > 1 << 20 {
+            self.mended = Vec::new();
+        }
+    }
+}
+
+fn wrap_raw(text: &[u8]) -> Vec<u8> {
+    [b"{\"$raw_args\":", text, b"}"].concat()
+}
+
+/// Whether an object in canonical form has a member of a name that the importer gives.
+fn is_reserved(canonical: &[u8]) -> bool {
+    memchr::memmem::find(canonical, b"\"$").is_some()
+        && view::only_value(canonical)
+            .is_ok_and(|object| object.members().any(|(key, _)| key.is("$import") || key.is("$raw_args")))
+}
+
+fn reserved(body: Canonical<'_>) -> bool {
+    match body.as_slice() {
+        Some(slice) => is_reserved(slice),
+        None => is_reserved(&body.to_vec()),
+    }
+}

@@ -1,0 +1,619 @@
+//! The pairing, where calls meet their answers: one for a recording, whichever files it has.
+//!
+//! Of every call a pair of fixed size is kept; its texts wait in a store. Ids are a hint, not an identity: they count
+//! within a scope, the calls of the newest turn come first, and a call is dropped as a copy only where its format says
+//! that ids do not repeat and tool and arguments are the same as well.
+
+use super::capture_gaps::CaptureGaps;
+use super::event::{Effect, Flags, Location, Mark};
+use super::normalize::{Event, NormalizedCall, NormalizedResult, ResultOwner};
+use super::store::{Handle, Store};
+use super::warnings::{Balance, Code, Tally};
+use crate::rules::{Key, Print};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// No pair.
+const NONE: u32 = u32::MAX;
+
+/// Calls of one id that are looked at for an answer, the latest ones: a recording in which every call has the same id
+/// must not take time by the square of its length.
+const CHAIN: usize = 1024;
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(crate) struct CallPair {
+    pub(crate) at: Location,
+    pub(crate) thread: u32,
+    /// Stands for the turn; 0: none.
+    pub(crate) turn: u64,
+    pub(crate) time: Option<i64>,
+    pub(crate) tool: u32,
+    pub(crate) effect: Effect,
+    pub(crate) flags: Flags,
+    pub(crate) mark: Option<Mark>,
+    pub(crate) call: Print,
+    pub(crate) response: Print,
+    pub(crate) args: Handle,
+    pub(crate) body: Handle,
+    pub(crate) id: Handle,
+    /// The conversation, connection or run: calls of different ones are not compared.
+    pub(crate) scope: u32,
+    window: u32,
+    /// The call before with the same id.
+    same_id: u32,
+}
+
+/// An agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Thread {
+    /// Empty for the main agent.
+    pub(crate) name: String,
+}
+
+/// The pairing.
+#[derive(Debug)]
+pub(crate) struct Pairing {
+    key: Key,
+    pub(crate) pairs: Vec<CallPair>,
+    pub(crate) threads: Vec<Thread>,
+    thread_numbers: HashMap<Box<str>, u32>,
+    /// Names as JSON strings in canonical form.
+    pub(crate) tools: Vec<Box<[u8]>>,
+    tool_numbers: HashMap<Box<[u8]>, u32>,
+    pub(crate) store: Store,
+    pub(crate) tally: Tally,
+    pub(crate) books: Balance,
+    /// Slots by scope and id.
+    ids: HashMap<u64, u32>,
+    scope: u64,
+    scopes: HashMap<Box<str>, u64>,
+    scope_count: u64,
+    gaps: CaptureGaps,
+    named_scopes: bool,
+    /// Calls are ordered by their times alone.
+    pub(crate) by_time: bool,
+    window: u32,
+    /// How many answers came so far.
+    between_answers: u64,
+    /// Answers that came before their calls, by scope and id.
+    early: HashMap<u64, Vec<NormalizedResult>>,
+    early_ids: HashMap<u64, Box<str>>,
+    /// Calls of the value that is being taken in.
+    batch: Vec<u32>,
+    hints: HashMap<Box<[u8]>, Effect>,
+    sessions: HashSet<Box<str>>,
+    /// Threads of records without an agent's name.
+    links: HashMap<u64, u32>,
+    linked: u32,
+    prompts: HashMap<u64, u64>,
+    /// Ids of the calls that start agents.
+    spawns: Vec<(u32, Box<str>)>,
+    started: HashMap<Box<str>, Vec<Box<str>>>,
+    /// Further answers to a call.
+    pub(crate) more: HashMap<u32, Vec<Vec<u8>>>,
+    /// Answers without a call: their ids and places.
+    pub(crate) orphans: Vec<(String, Location)>,
+    failure: Option<io::Error>,
+}
+
+impl Pairing {
+    pub(crate) fn new(key: Key) -> Pairing {
+        let mut pairing = Pairing {
+            key,
+            pairs: Vec::new(),
+            threads: Vec::new(),
+            thread_numbers: HashMap::new(),
+            tools: Vec::new(),
+            tool_numbers: HashMap::new(),
+            store: Store::default(),
+            tally: Tally::default(),
+            books: Balance::default(),
+            ids: HashMap::new(),
+            scope: 0,
+            scopes: HashMap::new(),
+            scope_count: 0,
+            gaps: CaptureGaps::default(),
+            named_scopes: false,
+            by_time: false,
+            window: 0,
+            between_answers: 0,
+            early: HashMap::new(),
+            early_ids: HashMap::new(),
+            batch: Vec::new(),
+            hints: HashMap::new(),
+            sessions: HashSet::new(),
+            links: HashMap::new(),
+            linked: 0,
+            prompts: HashMap::new(),
+            spawns: Vec::new(),
+            started: HashMap::new(),
+            more: HashMap::new(),
+            orphans: Vec::new(),
+            failure: None,
+        };
+        pairing.thread("");
+        pairing
+    }
+
+    /// Takes in the events of one value. `shift` is what must be added to their lines.
+    pub(crate) fn take(&mut self, events: Vec<Event>, shift: u64) {
+        self.batch.clear();
+        for event in events {
+            match event {
+                Event::Call(mut call) => {
+                    call.at.line += shift;
+                    let pair = self.call(*call);
+                    self.batch.push(pair);
+                }
+                Event::ToolResult(mut answer) => {
+                    answer.at.line += shift;
+                    self.answer(*answer);
+                }
+                Event::Note(code, class, mut at, detail) => {
+                    at.line += shift;
+                    self.tally.warn(code, &class, at, 1, &detail);
+                }
+                Event::Session(id, mut at, code) => {
+                    at.line += shift;
+                    if self.sessions.insert(id) && self.sessions.len() > 1 {
+                        self.tally.warn(code, "", at, 1, "records of more than one session");
+                    }
+                }
+                Event::Copies { calls, results, mut at } => {
+                    at.line += shift;
+                    self.books.calls_in += calls;
+                    self.books.call_copies += calls;
+                    self.books.results_in += results;
+                    self.books.result_copies += results;
+                    self.tally.warn(Code::DuplicateCopy, "marked as a copy", at, calls + results, "");
+                }
+                Event::Prompt { own, parent, mut at } => {
+                    at.line += shift;
+                    let (own, parent) = (self.number(&own), self.number(&parent));
+                    if *self.prompts.entry(parent).or_insert(own) != own {
+                        self.tally.warn(Code::AbandonedBranch, "", at, 1, "two prompts follow one record");
+                    }
+                }
+                Event::Captured { capture, sequence, print, mut at } => {
+                    at.line += shift;
+                    let capture = self.number(&capture);
+                    self.gaps.event(capture, sequence, print, at, &mut self.tally);
+                }
+                Event::CaptureEnds { capture, events, mut at } => {
+                    at.line += shift;
+                    self.gaps.ends(self.number(&capture), events, at);
+                }
+                Event::Follows { own, parents, mut at } => {
+                    at.line += shift;
+                    let parents = parents.into_iter().map(|parent| (self.number(&parent), parent)).collect();
+                    self.gaps.follows(self.number(&own), parents, at);
+                }
+                other => self.take_rest(other),
+            }
+        }
+    }
+
+    fn take_rest(&mut self, event: Event) {
+        match event {
+            Event::Scope => {
+                self.settle_early();
+                self.scope += 1;
+                self.window += 1;
+            }
+            Event::Window => self.window += 1,
+            Event::Marked(noted, mark) => {
+                if let Some(place) = self.batch.get(noted.0 as usize) {
+                    self.pairs[*place as usize].mark = Some(mark);
+                }
+            }
+            Event::ScopeNamed(name) => {
+                let next = self.scope_count + 1;
+                self.scope = *self.scopes.entry(name).or_insert(next);
+                self.scope_count = self.scope_count.max(self.scope);
+                self.named_scopes = true;
+            }
+            Event::ScopeAlias(name) => {
+                self.scopes.insert(name, self.scope);
+            }
+            Event::Replied(own) => self.gaps.replied(self.number(&own)),
+            Event::ByTime => self.by_time = true,
+            Event::MarkId(id, mark) => self.mark(&id, mark),
+            Event::Link { own, parent } => {
+                let known = parent.and_then(|parent| self.links.get(&self.number(&parent)).copied());
+                self.linked = known.unwrap_or_else(|| self.thread(&format!("sidechain:{own}")));
+                let own = self.number(&own);
+                self.links.insert(own, self.linked);
+            }
+            Event::Hint(tool, effect) => {
+                self.hints.insert(tool, effect);
+            }
+            Event::Started { call, thread } => self.started.entry(call).or_default().push(thread),
+            Event::Call(_)
+            | Event::ToolResult(_)
+            | Event::Note(..)
+            | Event::Session(..)
+            | Event::Copies { .. }
+            | Event::Captured { .. }
+            | Event::CaptureEnds { .. }
+            | Event::Follows { .. }
+            | Event::Prompt { .. } => {}
+        }
+    }
+
+    fn number(&self, text: &str) -> u64 {
+        self.key.print_parts(&[text.as_bytes()]).number()
+    }
+
+    fn id_number(&self, id: &str) -> u64 {
+        self.key.print_parts(&[&self.scope.to_le_bytes(), id.as_bytes()]).number()
+    }
+
+    fn thread(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.thread_numbers.get(name) {
+            return *number;
+        }
+        let number = self.threads.len() as u32;
+        self.threads.push(Thread { name: name.to_owned() });
+        self.thread_numbers.insert(name.into(), number);
+        number
+    }
+
+    fn tool(&mut self, name: &[u8]) -> u32 {
+        if let Some(number) = self.tool_numbers.get(name) {
+            return *number;
+        }
+        let number = self.tools.len() as u32;
+        self.tools.push(name.into());
+        self.tool_numbers.insert(name.into(), number);
+        number
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Handle {
+        self.store.put(bytes).unwrap_or_else(|error| {
+            self.failure.get_or_insert(error);
+            Handle::default()
+        })
+    }
+
+    fn call(&mut self, call: NormalizedCall) -> u32 {
+        self.books.calls_in += 1;
+        let number = call.id.as_deref().map(|id| self.id_number(id));
+        let latest = number.and_then(|number| self.ids.get(&number).copied());
+        let turn = match call.turn.as_deref() {
+            None => 0,
+            // consecutive calls: odd numbers are taken by named turns
+            Some("") => (self.between_answers + 1) * 2,
+            Some(turn) => self.id_number(turn) | 1,
+        };
+        if let Some(latest) = latest
+            && !call.flags.has(Flags::NO_COPY)
+        {
+            if let Some(same) = self.same(latest, &call) {
+                self.books.call_copies += 1;
+                self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
+                let pair = &mut self.pairs[same as usize];
+                if pair.flags.has(Flags::INTENT) && !call.flags.has(Flags::INTENT) {
+                    pair.flags.clear(Flags::INTENT);
+                    pair.at = call.at;
+                    pair.time = pair.time.or(call.time);
+                }
+                return same;
+            }
+            let pair = &self.pairs[latest as usize];
+            let intent = pair.flags.has(Flags::INTENT) || call.flags.has(Flags::INTENT);
+            let grows = turn != 0 && pair.turn == turn && !pair.flags.has(Flags::ANSWERED);
+            if intent || grows {
+                self.books.call_copies += 1;
+                if grows && !intent {
+                    self.tally.warn(Code::IdReused, "partial record replaced", call.at, 1, "");
+                } else {
+                    self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
+                }
+                if !call.flags.has(Flags::INTENT) {
+                    self.replace(latest, call);
+                }
+                return latest;
+            }
+        }
+        if let Some(same) = latest.and_then(|latest| self.captured_before(latest, &call, turn)) {
+            self.books.call_copies += 1;
+            self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
+            return same;
+        }
+        if latest.is_some() {
+            self.tally.warn(Code::IdReused, "different calls", call.at, 1, "paired by where they stand");
+        }
+        let time = match call.turn.as_deref().filter(|_| call.flags.has(Flags::UNOBSERVED)) {
+            Some(turn) => self.gaps.time(self.number(turn), call.time),
+            None => call.time,
+        };
+        let thread = match call.thread.as_deref() {
+            None => 0,
+            Some("") => self.linked,
+            Some(name) => self.thread(name),
+        };
+        let place = self.pairs.len() as u32;
+        let id_text = self.put(call.id.as_deref().unwrap_or("").as_bytes());
+        let pair = CallPair {
+            at: call.at,
+            thread,
+            turn,
+            time,
+            tool: self.tool(&call.tool),
+            effect: call.effect,
+            flags: call.flags,
+            mark: None,
+            call: call.print,
+            response: call.print,
+            args: self.put(&call.args),
+            body: Handle::default(),
+            id: id_text,
+            scope: self.scope as u32,
+            window: self.window,
+            same_id: latest.unwrap_or(NONE),
+        };
+        self.pairs.push(pair);
+        match (number, call.id) {
+            (Some(number), Some(id)) => {
+                self.ids.insert(number, place);
+                if call.flags.has(Flags::SPAWNS) {
+                    self.spawns.push((place, id));
+                }
+                if let Some(early) = self.early.remove(&number) {
+                    let is_mine =
+                        |answer: &NormalizedResult| answer.turns.is_empty() || self.turns_of(answer).contains(&turn);
+                    let (mine, others): (Vec<_>, Vec<_>) = early.into_iter().partition(is_mine);
+                    match others.is_empty() {
+                        true => drop(self.early_ids.remove(&number)),
+                        false => drop(self.early.insert(number, others)),
+                    }
+                    mine.into_iter().for_each(|answer| self.attach(place, answer));
+                }
+            }
+            _ => self.tally.warn(Code::IdMissing, "", call.at, 1, "paired by where it stands"),
+        }
+        place
+    }
+
+    /// The call that this one is a copy of.
+    fn same(&self, latest: u32, call: &NormalizedCall) -> Option<u32> {
+        self.chain(latest).find(|&place| self.pairs[place as usize].call == call.print)
+    }
+
+    /// The call that a second copy of its capture holds.
+    fn captured_before(&self, latest: u32, call: &NormalizedCall, turn: u64) -> Option<u32> {
+        if !call.flags.has(Flags::UNOBSERVED) {
+            return None;
+        }
+        // copies of a capture follow each other, and ids that repeat in every turn shall cost little
+        self.chain(latest).take(64).find(|place| {
+            let pair = &self.pairs[*place as usize];
+            pair.turn == turn && pair.call == call.print && !self.batch.contains(place)
+        })
+    }
+
+    /// The calls with one id, the latest first.
+    fn chain(&self, latest: u32) -> impl Iterator<Item = u32> {
+        let next = |place: &u32| Some(self.pairs[*place as usize].same_id).filter(|same| *same != NONE);
+        std::iter::successors(Some(latest), next).take(CHAIN)
+    }
+
+    /// A fuller record of a call that is known.
+    fn replace(&mut self, place: u32, call: NormalizedCall) {
+        let (args, tool) = (self.put(&call.args), self.tool(&call.tool));
+        let pair = &mut self.pairs[place as usize];
+        pair.args = args;
+        pair.tool = tool;
+        pair.call = call.print;
+        pair.effect = call.effect;
+        pair.at = call.at;
+        pair.flags.clear(Flags::INTENT);
+        pair.flags.set(call.flags);
+    }
+
+    fn answer(&mut self, answer: NormalizedResult) {
+        if answer.optional && !self.waits(&answer.to) {
+            return;
+        }
+        self.books.results_in += 1;
+        self.between_answers += 1;
+        let found = match &answer.to {
+            ResultOwner::Call(noted) => self.batch.get(noted.0 as usize).copied(),
+            ResultOwner::Tool(tool) => {
+                let tool = self.tool_numbers.get(tool).copied();
+                let open = |pair: &CallPair| !pair.flags.has(Flags::ANSWERED) && Some(pair.tool) == tool;
+                // answers stand close behind their calls
+                let from = self.pairs.len().saturating_sub(64);
+                self.pairs[from..].iter().rposition(open).map(|place| (from + place) as u32)
+            }
+            ResultOwner::Id(id) => {
+                let number = self.id_number(id);
+                let latest = self.ids.get(&number).copied();
+                match latest.and_then(|latest| self.whose(latest, &answer)) {
+                    Some(place) => Some(place),
+                    None if self.windowed() => None,
+                    None => {
+                        self.early_ids.insert(number, id.clone());
+                        self.early.entry(number).or_default().push(answer);
+                        return;
+                    }
+                }
+            }
+        };
+        match found {
+            Some(place) => self.attach(place, answer),
+            None => {
+                let name = match &answer.to {
+                    ResultOwner::Id(id) => id.to_string(),
+                    ResultOwner::Tool(tool) => String::from_utf8_lossy(tool).into_owned(),
+                    ResultOwner::Call(_) => String::new(),
+                };
+                self.orphan(name, &answer);
+            }
+        }
+    }
+
+    /// The numbers of the turns that an answer names.
+    fn turns_of(&self, answer: &NormalizedResult) -> Vec<u64> {
+        answer.turns.iter().map(|turn| self.id_number(turn) | 1).collect()
+    }
+
+    /// Whether a call waits for an answer.
+    fn waits(&self, to: &ResultOwner) -> bool {
+        let ResultOwner::Id(id) = to else { return true };
+        let latest = self.ids.get(&self.id_number(id)).copied();
+        latest.is_some_and(|latest| {
+            self.chain(latest).any(|place| !self.pairs[place as usize].flags.has(Flags::ANSWERED))
+        })
+    }
+
+    /// Whether answers follow their calls within a turn, as in message arrays.
+    fn windowed(&self) -> bool {
+        !self.named_scopes && u64::from(self.window) > self.scope
+    }
+
+    fn orphan(&mut self, id: String, answer: &NormalizedResult) {
+        self.books.orphans += 1;
+        self.tally.warn(Code::OrphanResult, "", answer.at, 1, &format!("no call has the id '{id}'"));
+        self.orphans.push((id, answer.at));
+    }
+
+    /// Which of the calls with one id an answer belongs to: the first open one of this turn, then the last open one. One
+    /// that names turns belongs to a call of theirs or to none.
+    fn whose(&mut self, latest: u32, answer: &NormalizedResult) -> Option<u32> {
+        let open = |place: &u32| !self.pairs[*place as usize].flags.has(Flags::ANSWERED);
+        let here = |place: &u32| self.pairs[*place as usize].window == self.window;
+        if !answer.turns.is_empty() {
+            // known turns that have all their answers mean one more copy, not an older call
+            let turns = self.turns_of(answer);
+            let (mut first_open, mut any) = (None, None);
+            for place in self.chain(latest) {
+                let turn = self.pairs[place as usize].turn;
+                if first_open.is_some_and(|(_, of)| of != turn) {
+                    break;
+                }
+                if turns.contains(&turn) {
+                    any = any.or(Some(place));
+                    first_open = Some((place, turn)).filter(|_| open(&place)).or(first_open);
+                }
+            }
+            return first_open.map(|(place, _)| place).or(any);
+        }
+        if let Some(place) = self.chain(latest).take_while(here).filter(open).last() {
+            return Some(place);
+        }
+        let found = self.chain(latest).find(open);
+        if let Some(place) = found
+            && self.windowed()
+            && !here(&place)
+        {
+            self.tally.warn(Code::IdReused, "late answer", answer.at, 1, "the answer stands behind a later turn");
+        }
+        Some(found.unwrap_or(latest))
+    }
+
+    fn attach(&mut self, place: u32, answer: NormalizedResult) {
+        let pair = &self.pairs[place as usize];
+        let flags = pair.flags;
+        if flags.has(Flags::ANSWERED) {
+            if pair.response == answer.print || (answer.secondary && !flags.has(Flags::SECONDARY_ANSWER)) {
+                self.books.result_copies += 1;
+                self.tally.warn(Code::DuplicateCopy, "result", answer.at, 1, "");
+                return;
+            }
+            let fuller = flags.has(Flags::SECONDARY_ANSWER) && !answer.secondary;
+            if !answer.last_wins && !fuller {
+                self.books.attached += 1;
+                self.tally.warn(Code::SecondResult, "", answer.at, 1, "kept beside the first");
+                self.pairs[place as usize].flags.set(Flags::MORE_RESULTS);
+                self.more.entry(place).or_default().push(answer.response);
+                return;
+            }
+            // the one before was less than this one
+            self.books.attached -= 1;
+            self.books.result_copies += 1;
+        }
+        self.books.attached += 1;
+        let body = self.put(&answer.response);
+        let pair = &mut self.pairs[place as usize];
+        pair.body = body;
+        pair.response = answer.print;
+        for (flag, is) in [
+            (Flags::ANSWERED, true),
+            (Flags::FAILED, answer.failed),
+            (Flags::NO_EFFECT, answer.no_effect),
+            (Flags::SECONDARY_ANSWER, answer.secondary),
+            (Flags::REDACTED, answer.redacted),
+        ] {
+            if is { pair.flags.set(flag) } else { pair.flags.clear(flag) }
+        }
+        pair.mark = answer.mark.or(pair.mark.filter(|mark| matches!(mark, Mark::NotExecuted(_))));
+    }
+
+    fn mark(&mut self, id: &str, mark: Mark) {
+        if let Some(&place) = self.ids.get(&self.id_number(id)) {
+            self.pairs[place as usize].mark = Some(mark);
+        }
+    }
+
+    /// Answers that are still without a call when their scope ends.
+    fn settle_early(&mut self) {
+        let mut early: Vec<(u64, Vec<NormalizedResult>)> = std::mem::take(&mut self.early).into_iter().collect();
+        early.sort_by_key(|(_, answers)| answers.first().map(|answer| answer.at));
+        for (number, answers) in early {
+            let id = self.early_ids.remove(&number).unwrap_or_default();
+            answers.iter().for_each(|answer| self.orphan(id.to_string(), answer));
+        }
+    }
+
+    /// When all events were taken in: what stayed open is settled and said.
+    pub(crate) fn settle(&mut self, unanswered: Option<&'static str>) -> io::Result<()> {
+        self.settle_early();
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        for place in 0..self.pairs.len() {
+            let tool = self.pairs[place].tool;
+            let hint = self.hints.get(&self.tools[tool as usize]).copied();
+            let pair = &mut self.pairs[place];
+            if let Some(hint) = hint.filter(|_| pair.effect == Effect::Unknown) {
+                pair.effect = hint;
+            }
+            if !pair.flags.has(Flags::ANSWERED) && pair.mark.is_none() {
+                let server = pair.flags.has(Flags::SERVER_SIDE).then_some("server_side");
+                let mark = Some(Mark::NoResult(server.or(unanswered)));
+                // what the record will say
+                let unobserved = pair.flags.has(Flags::UNOBSERVED);
+                let response = format!("{{\"$import\":{}}}", Mark::marker(mark, &[], unobserved));
+                pair.response = self.key.print_parts(&[response.as_bytes()]);
+                pair.mark = mark;
+            }
+            let (at, tally) = (pair.at, &mut self.tally);
+            match pair.mark {
+                Some(Mark::NotExecuted(reason)) => tally.warn(Code::NotExecuted, reason.name(), at, 1, ""),
+                Some(Mark::Receipt(kind)) => tally.warn(Code::ReceiptOnly, kind.name(), at, 1, ""),
+                Some(Mark::Truncated) => tally.warn(Code::Truncated, "", at, 1, ""),
+                Some(Mark::NoResult(why)) => tally.warn(Code::NoResult, why.unwrap_or(""), at, 1, ""),
+                None => {}
+            }
+        }
+        self.gaps.settle(&mut self.tally);
+        let has = |name: &str| self.thread_numbers.contains_key(name);
+        let mut missing: Vec<u32> = Vec::new();
+        for (place, id) in &self.spawns {
+            let ran = !matches!(self.pairs[*place as usize].mark, Some(Mark::NotExecuted(_)));
+            let known = has(id) || self.started.get(id).is_some_and(|threads| threads.iter().any(|name| has(name)));
+            if ran && !known {
+                missing.push(*place);
+            }
+        }
+        // agents without a name are somebody's
+        let nameless = self.threads.iter().filter(|thread| thread.name.starts_with("sidechain:")).count();
+        for place in missing.iter().skip(nameless) {
+            let at = self.pairs[*place as usize].at;
+            self.tally.warn(Code::SubagentMissing, "", at, 1, "the agent's own calls are not recorded here");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,415 @@
+//! Reading a recording: from files to events, side by side where the file is lines.
+
+use super::archive::{self, Archive};
+use super::detect::{self, Guess, Shape};
+use super::event::Location;
+use super::format::{Format, Options};
+use super::normalize::{Event, NormalizeOptions, Out};
+use super::open::{self, Opened};
+use super::ordering;
+use super::pairing::Pairing;
+use super::session;
+use super::vendors::inspect;
+use super::verdict::Imported;
+use super::warnings::Code;
+use crate::finding::SourceFile;
+use crate::json::MAX_TEXT;
+use crate::json::view::{self, Value, Wrong};
+use crate::judge::Ruleset;
+use crate::rules::Key;
+use crate::transcript::{self, Block, is_blank};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+/// The start of a file that formats are told by, in bytes.
+const HEAD: usize = 256 << 10;
+
+type Source = Box<dyn Read + Send>;
+
+/// Why a file could not be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The file could not be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is in no format that is known, or not clearly in one.
+    #[error("{0}")]
+    Refused(String),
+    /// A place in it cannot be read.
+    #[error("line {line}: {what}")]
+    At {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong and what was expected.
+        what: String,
+    },
+}
+
+/// A file that was opened and told.
+pub enum Opening {
+    /// A transcript, sealed or not: its bytes, uncompressed.
+    Native(Source),
+    /// A recording.
+    Foreign(Foreign),
+    /// No format is known that it could be: its bytes, why, and whether a reader of transcripts should say so.
+    Unknown(Source, String, bool),
+}
+
+impl std::fmt::Debug for Opening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Opening::Native(_) => "Native",
+            Opening::Foreign(_) => "Foreign",
+            Opening::Unknown(..) => "Unknown",
+        })
+    }
+}
+
+/// A recording that was opened.
+pub struct Foreign {
+    /// The format.
+    pub importer: &'static Format,
+    /// Why we think so, in words.
+    pub reason: String,
+    form: Form,
+    path: Option<PathBuf>,
+}
+
+/// How the recording is read.
+enum Form {
+    Text(Shape, Source),
+    Archive(Archive),
+}
+
+/// A zip archive, which only logs of Inspect are.
+fn archive(mut source: Source, path: Option<&Path>) -> Result<Foreign, ImportError> {
+    let anywhere: Box<dyn archive::Anywhere> = match path.filter(|path| path.is_file()) {
+        Some(path) => Box::new(File::open(path)?),
+        None => {
+            let mut bytes = Vec::new();
+            source.by_ref().take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes)?;
+            Box::new(Cursor::new(bytes))
+        }
+    };
+    let archive = Archive::open(anywhere)?;
+    let names = archive.names();
+    if !inspect::is_log(&names) {
+        let what = "a zip archive that holds no log of Inspect; unpack it and name the file".to_owned();
+        return Err(ImportError::Refused(what));
+    }
+    let reason = "an archive with 'header.json' or '_journal/start.json'".to_owned();
+    Ok(Foreign { importer: &inspect::INSPECT, reason, form: Form::Archive(archive), path: path.map(Path::to_owned) })
+}
+
+/// Opens a file and tells its format. `path` is where it was found, if it is a file.
+///
+/// # Errors
+/// A file that cannot be read, or whose format is not clear.
+pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Opening, ImportError> {
+    // transcripts are told by their first record, and nothing is read of them twice
+    let (start, source) = open::peek(source, 64 << 10)?;
+    if start.is_empty() && path.is_some_and(session::has_name_of_a_capture) {
+        let why = "a capture without a single event: the recorder was stopped before it wrote, and what the request was is not known";
+        return Err(ImportError::Refused(why.to_owned()));
+    }
+    if options.from.is_none() && detect::is_record(first_line(&start)) {
+        return Ok(Opening::Native(source));
+    }
+    let (source, taken) = match open::open(source)? {
+        Opened::Text(source, taken) => (source, taken),
+        Opened::Zip(source) => return archive(source, path).map(Opening::Foreign),
+        Opened::Refused(why) => return Err(ImportError::Refused(why.to_owned())),
+    };
+    // a mark at its start is a fault of a transcript, which its reader names
+    let as_it_was = |text: Source| -> Source {
+        match taken.iter().find(|taken| matches!(**taken, "byte order mark" | "UTF-16")) {
+            Some(&"UTF-16") => Box::new(Cursor::new(b"\xff\xfe").chain(text)),
+            Some(_) => Box::new(Cursor::new(b"\xef\xbb\xbf").chain(text)),
+            None => text,
+        }
+    };
+    let (mut head, mut source) = open::peek(source, HEAD)?;
+    let mut complete = head.len() < HEAD;
+    let guess = loop {
+        match detect::guess(&head, complete, options.from) {
+            Guess::More if complete => break Guess::Unknown("it is empty".to_owned(), false),
+            Guess::More => {
+                if head.len() > MAX_TEXT {
+                    break Guess::Refused(format!("one JSON document of more than {} MiB", MAX_TEXT >> 20));
+                }
+                let most = head.len() * 4;
+                (head, source) = open::peek(source, most)?;
+                complete = head.len() < most;
+            }
+            guess => break guess,
+        }
+    };
+    Ok(match guess {
+        Guess::Native | Guess::More => Opening::Native(as_it_was(source)),
+        Guess::Unknown(why, foreign) => Opening::Unknown(as_it_was(source), why, foreign),
+        Guess::Refused(why) => return Err(ImportError::Refused(why)),
+        Guess::Foreign(importer, shape, mut reason) => {
+            if !taken.is_empty() {
+                reason = format!("{reason}; taken off: {}", taken.join(", "));
+            }
+            let form = Form::Text(shape, source);
+            Opening::Foreign(Foreign { importer, reason, form, path: path.map(Path::to_owned) })
+        }
+    })
+}
+
+fn first_line(start: &[u8]) -> &[u8] {
+    start.split(|byte| *byte == b'\n').find(|line| !is_blank(line)).unwrap_or(b"")
+}
+
+/// The files of one recording, as they are read.
+#[derive(Debug)]
+pub struct Recording {
+    normalizing: NormalizeOptions,
+    options: Options,
+    pairing: Pairing,
+    files: Vec<SourceFile>,
+    unanswered: Option<&'static str>,
+}
+
+impl Recording {
+    /// A recording of which records shall be written.
+    #[must_use]
+    pub fn to_write(options: &Options) -> Recording {
+        Recording::new(Key::random(), true, options)
+    }
+
+    /// A recording that shall be judged by a ruleset.
+    #[must_use]
+    pub fn to_judge(ruleset: &Ruleset, options: &Options) -> Recording {
+        Recording::new(ruleset.key().clone(), false, options)
+    }
+
+    fn new(key: Key, bodies: bool, options: &Options) -> Recording {
+        Recording {
+            pairing: Pairing::new(key.clone()),
+            normalizing: NormalizeOptions { key, bodies, parse_json_results: options.parse_json_results },
+            options: *options,
+            files: Vec::new(),
+            unanswered: None,
+        }
+    }
+
+    /// Reads a file, and those that belong to it. `beside` says how a path beside it is shown.
+    ///
+    /// # Errors
+    /// A file that cannot be read. Lines that cannot are counted.
+    pub fn add(
+        &mut self,
+        foreign: Foreign,
+        file: SourceFile,
+        beside: &dyn Fn(&Path) -> SourceFile,
+        threads: usize,
+    ) -> Result<(), ImportError> {
+        let Foreign { importer, form, path, .. } = foreign;
+        let own = self.files.len();
+        self.files.push(file);
+        self.unanswered = importer.unanswered;
+        // agents' own files go first: what the main file repeats of them is the copy
+        let companions = path.zip(importer.companions).map(|(path, find)| find(&path)).unwrap_or_default();
+        for companion in companions {
+            let number = self.files.len();
+            self.files.push(beside(&companion));
+            let shown = self.files[number].shown.clone();
+            let opened =
+                File::open(&companion).map_err(ImportError::Io).and_then(|file| match open::open(Box::new(file))? {
+                    Opened::Text(source, _) => self.lines(importer, source, number, threads),
+                    _ => Err(ImportError::Refused("expected text".to_owned())),
+                });
+            opened.map_err(|error| ImportError::Refused(format!("{shown}: {error}")))?;
+        }
+        match form {
+            Form::Text(Shape::Lines, source) => self.lines(importer, source, own, threads),
+            Form::Text(Shape::Document, source) => self.document(importer, source, own),
+            Form::Archive(mut archive) => {
+                let names = archive.names();
+                if !names.iter().any(|name| name == "header.json") {
+                    let at = Location { file: own as u32, ..Location::default() };
+                    self.pairing.tally.warn(Code::Truncated, "interrupted run", at, 1, "it has no 'header.json'");
+                }
+                for (place, name) in names.iter().enumerate().filter(|(_, name)| inspect::is_sample(name)) {
+                    let text = archive.read(place)?;
+                    let outer = &self.files[own];
+                    let [shown, from_root] = [&outer.shown, &outer.from_root].map(|path| format!("{path}!{name}"));
+                    self.files.push(SourceFile { shown, from_root });
+                    self.document(importer, Box::new(Cursor::new(text)), self.files.len() - 1)
+                        .map_err(|error| ImportError::Refused(format!("{name}: {error}")))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn lines(
+        &mut self,
+        importer: &'static Format,
+        source: Source,
+        file: usize,
+        threads: usize,
+    ) -> Result<(), ImportError> {
+        let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
+        let (options, pairing) = (&self.normalizing, &mut self.pairing);
+        let work = |block: &Block| block_events(block, importer, options, file);
+        let mut before = 0;
+        let sink = |block: &Block, (lines, events): (u64, Vec<Event>)| {
+            if block.bytes().len() > MAX_TEXT {
+                let what = format!("the line is longer than {} MiB", MAX_TEXT >> 20);
+                return Err(ImportError::At { line: before + lines, what });
+            }
+            pairing.take(events, before);
+            before += lines;
+            Ok(())
+        };
+        transcript::blocks_in_order(source, threads, work, sink)
+    }
+
+    fn document(&mut self, importer: &'static Format, mut source: Source, file: usize) -> Result<(), ImportError> {
+        let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
+        let mut text = Vec::new();
+        source.by_ref().take(MAX_TEXT as u64 + 1).read_to_end(&mut text)?;
+        if text.len() > MAX_TEXT {
+            return Err(ImportError::Refused(format!("one JSON document of more than {} MiB", MAX_TEXT >> 20)));
+        }
+        let document = view::only_value(&text).map_err(|fault| {
+            let line = memchr::memchr_iter(b'\n', &text[..fault.offset]).count() as u64 + 1;
+            ImportError::At { line, what: format!("not a JSON document: {}", in_words(fault.wrong)) }
+        })?;
+        let mut out = Out::new(&self.normalizing, importer.profile, file);
+        out.in_document(&text, 1);
+        if importer.items && document.is_array() {
+            for item in document.items() {
+                (importer.extract)(item, &mut out);
+                self.pairing.take(out.restart(), 0);
+            }
+        } else {
+            (importer.extract)(document, &mut out);
+            self.pairing.take(out.restart(), 0);
+        }
+        Ok(())
+    }
+
+    /// Settles what is open, and puts the calls in order.
+    ///
+    /// # Errors
+    /// A temporary file that cannot be written.
+    pub fn finish(mut self) -> io::Result<Imported> {
+        self.pairing.settle(self.unanswered)?;
+        let order = ordering::order(&mut self.pairing, self.options.agents);
+        if self.pairing.books.calls_in == 0 {
+            let what = "not a single call was found; is it the right format?";
+            self.pairing.tally.warn(Code::EmptyInput, "", Location::default(), 1, what);
+        }
+        Ok(Imported::new(self.pairing, order, self.files, &self.options))
+    }
+}
+
+fn in_words(wrong: Wrong) -> &'static str {
+    match wrong {
+        Wrong::Truncated => "it breaks off inside a value",
+        Wrong::Unexpected => "something that no JSON text has stands here",
+        Wrong::TooDeep => "nesting deeper than 960 levels",
+    }
+}
+
+/// The events of a block of lines, and how many lines it has.
+fn block_events(block: &Block, importer: &'static Format, options: &NormalizeOptions, file: u32) -> (u64, Vec<Event>) {
+    let mut out = Out::new(options, importer.profile, file);
+    let mut lines = 0;
+    let mut rest = block.bytes();
+    while !rest.is_empty() {
+        lines += 1;
+        let end = memchr::memchr(b'\n', rest);
+        let line = &rest[..end.unwrap_or(rest.len())];
+        rest = &rest[(line.len() + 1).min(rest.len())..];
+        out.on_line(lines);
+        if !is_blank(line) {
+            // only the last line of a file has no end
+            one_line(line, end.is_none(), importer, &mut out);
+        }
+    }
+    (lines, out.restart())
+}
+
+/// The values of a line. A good line has one; damaged ones give what can be saved.
+fn one_line(line: &[u8], last: bool, importer: &Format, out: &mut Out<'_>) {
+    let (mut text, mut whole) = (line, true);
+    if let Some(strip) = importer.strip {
+        match strip(line) {
+            Some(json) => (text, whole) = (json, false),
+            None if !matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) => {
+                out.note(Code::UnknownRecord, "line of a log", Value::NOWHERE, "");
+                return;
+            }
+            None => {}
+        }
+    }
+    let note = |out: &mut Out<'_>, class: &str, detail: &str| out.note(Code::BadLine, class, Value::NOWHERE, detail);
+    let stripped = strip_nuls(text);
+    if stripped.len() < text.len() {
+        note(out, "nul-run", "zero bytes where text should be: what stood there is lost");
+        text = stripped;
+    }
+    while !is_blank(text) {
+        match out.first_value(text) {
+            Ok((value, rest)) => {
+                if value.is_object() || value.is_array() {
+                    (importer.extract)(value, out);
+                } else {
+                    note(out, "not-object", "expected a JSON object");
+                }
+                text = strip_nuls(rest);
+                if !whole || is_blank(text) {
+                    return;
+                }
+                if matches!(text.trim_ascii_start().first(), Some(b'{' | b'[')) {
+                    note(out, "two-objects", "more than one record on the line; all were read");
+                    continue;
+                }
+                note(out, "not-json", "something that is no JSON stands behind a record");
+                match view::next_record(text, 0) {
+                    Some(next) => text = &text[next..],
+                    None => return,
+                }
+            }
+            Err(fault) => {
+                let stand = view::skip_space(text, 0) + 1;
+                if let Some(next) =
+                    view::next_record(text, stand).filter(|next| view::first_value(&text[*next..]).is_ok())
+                {
+                    note(out, "truncated-stub", "a record breaks off and another begins on its line");
+                    text = &text[next..];
+                } else if fault.wrong == Wrong::Truncated && last {
+                    note(out, "truncated-tail", "the last line breaks off: is the file still being written?");
+                    return;
+                } else if fault.wrong == Wrong::Truncated {
+                    note(out, "truncated-stub", "a record breaks off at the end of its line");
+                    return;
+                } else {
+                    let detail = format!(
+                        "{} (byte {} of the line)",
+                        in_words(fault.wrong),
+                        line.len() - text.len() + fault.offset + 1
+                    );
+                    note(out, "not-json", &detail);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn strip_nuls(mut text: &[u8]) -> &[u8] {
+    while let [0, rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., 0] = text {
+        text = rest;
+    }
+    text
+}

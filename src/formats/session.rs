@@ -1,0 +1,64 @@
+//! Which session a capture of the proxy belongs to: one file is one request, and a call is answered in another.
+
+use super::open::{self, Opened};
+use crate::json::MAX_TEXT;
+use crate::json::view::{self, Value, text};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// A capture's place in its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSession {
+    /// The session.
+    pub session: String,
+    /// When the request came, as RFC 3339.
+    pub time: String,
+    /// The request.
+    pub request: String,
+    /// The requests of the session whose replies it follows.
+    pub parents: Vec<String>,
+}
+
+/// The session of the capture in a file; `None` for every other file, and where it cannot be read.
+#[must_use]
+pub fn in_session(path: &Path) -> Option<InSession> {
+    // opening what is no regular file might wait for ever
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let Ok(Opened::Text(source, _)) = open::open(Box::new(File::open(path).ok()?)) else { return None };
+    let (start, source) = open::peek(source, 512).ok()?;
+    // long files of other kinds are not read for this
+    memchr::memmem::find(&start, b"\"trace_id\"")?;
+    let mut file = BufReader::with_capacity(64 << 10, source);
+    let mut line = Vec::new();
+    while line.trim_ascii().is_empty() {
+        line.clear();
+        if file.by_ref().take(MAX_TEXT as u64).read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+    }
+    let event = view::only_value(line.trim_ascii()).ok()?;
+    let [trace, time, source, data] = event.fields(&["trace_id", "timestamp", "source", "data"]);
+    if !source.is_some_and(|source| source.is("model_proxy")) {
+        return None;
+    }
+    let [session, parents] = data?.fields(&["session_id", "parent_request_ids"]);
+    let own = |value| text(value).unwrap_or_default().into_owned();
+    let parents = parents.into_iter().flat_map(Value::items).filter_map(|parent| Some(parent.as_str()?.into_owned()));
+    Some(InSession {
+        session: text(session)?.into_owned(),
+        time: own(time),
+        request: own(trace),
+        parents: parents.collect(),
+    })
+}
+
+/// Whether a file has the name that the proxy gives to captures.
+pub(super) fn has_name_of_a_capture(path: &Path) -> bool {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+    path.extension().is_some_and(|extension| extension == "jsonl")
+        && stem.len() == 32
+        && stem.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,257 @@
+//! Codex CLI rollouts: the Responses API's items in envelopes, and events that repeat some of them and hold others
+//! alone. Older files are bare items without times.
+
+use super::{claude_code, responses};
+use crate::formats::effect::{By, Profile};
+use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
+use crate::formats::format::Format;
+use crate::formats::normalize::{Event, Out};
+use crate::formats::warnings::Code;
+use crate::json::view::{self, Value, text};
+use std::borrow::Cow;
+
+/// Codex CLI rollouts.
+pub(in crate::formats) static CODEX: Format = Format {
+    id: "codex",
+    title: "Codex CLI rollout",
+    lies: "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, also .jsonl.zst, and ~/.codex/archived_sessions",
+    recognise,
+    extract,
+    items: false,
+    strip: None,
+    companions: None,
+    unanswered: None,
+    profile: &PROFILE,
+};
+
+/// The tools of Codex.
+pub(in crate::formats) static PROFILE: Profile = Profile {
+    read_only: &[
+        "read_file",
+        "list_dir",
+        "grep_files",
+        "view_image",
+        "web_search",
+        "web_search_call",
+        "tool_search",
+        "tool_search_call",
+        "list_mcp_resources",
+        "list_mcp_resource_templates",
+        "read_mcp_resource",
+        "wait_agent",
+        "wait",
+    ],
+    mutating: &["apply_patch", "artifacts", "file_change"],
+    by_args: &[
+        ("shell", By::Shell(&["command"])),
+        ("shell_command", By::Shell(&["command"])),
+        ("exec_command", By::Shell(&["cmd"])),
+        ("local_shell", By::Shell(&["command"])),
+        ("command_execution", By::Shell(&["command"])),
+        ("write_stdin", By::EmptyPoll("chars")),
+    ],
+    session: &["update_plan", "request_user_input", "request_permissions", "todo_list"],
+    containers: &["exec", "functions.exec", "js_repl", "spawn_agent", "send_input", "resume_agent", "close_agent"],
+    polls: &["wait_agent", "wait"],
+    others: Effect::Unknown,
+};
+
+const ENVELOPES: [&str; 8] = [
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication",
+    "inter_agent_communication_metadata",
+];
+const BARE: [&str; 7] = [
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "message",
+    "reasoning",
+];
+
+fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
+    let [kind, payload, record_type, id, time, instructions, role] =
+        value.fields(&["type", "payload", "record_type", "id", "timestamp", "instructions", "role"]);
+    if let Some(kind) = text(kind) {
+        if payload.is_some() && ENVELOPES.contains(&&*kind) {
+            return Some("with 'type' and 'payload', as Codex writes rollouts");
+        }
+        let bare = BARE.contains(&&*kind) && (kind != "message" || role.is_some()) && value.get("message").is_none();
+        return (bare && !document).then_some("that are bare items, as Codex once wrote rollouts");
+    }
+    let first = id.is_some() && time.is_some() && instructions.is_some();
+    (!document && (record_type.is_some_and(|kind| kind.is("state")) || first))
+        .then_some("that are bare items, as Codex once wrote rollouts")
+}
+
+fn extract(record: Value<'_>, out: &mut Out<'_>) {
+    let [kind, payload, time] = out.fields(record, &["type", "payload", "timestamp"]);
+    let time = claude_code::time_of(time);
+    let Some(payload) = payload else {
+        if kind.is_some() && !responses::item(record, time, Flags::default(), read_answer, out) {
+            silent(record, out);
+        }
+        return;
+    };
+    match &*text(kind).unwrap_or_default() {
+        "session_meta" => {
+            if let Some(id) = payload.str_at("id") {
+                let at = out.place(record);
+                out.event(Event::Session(id.into(), at, Code::ForkedHistory));
+            }
+        }
+        "response_item" => {
+            if !responses::item(payload, time, Flags::default(), read_answer, out) {
+                silent(payload, out);
+            }
+        }
+        "event_msg" => event(payload, time, out),
+        // what it holds are the old records again
+        "compacted" => out.note(Code::Compacted, "", record, "earlier calls are still in the file"),
+        "turn_context" | "world_state" | "inter_agent_communication" | "inter_agent_communication_metadata" => {}
+        other => out.unknown(other, record),
+    }
+}
+
+/// Items that are no calls.
+fn silent(item: Value<'_>, out: &mut Out<'_>) {
+    const SILENT: [&str; 11] = [
+        "message",
+        "reasoning",
+        "ghost_snapshot",
+        "agent_message",
+        "compaction",
+        "additional_tools",
+        "token_count",
+        "other",
+        "context_compaction",
+        "compaction_summary",
+        "compaction_trigger",
+    ];
+    let kind = item.str_at("type").unwrap_or_default();
+    if !SILENT.contains(&&*kind) {
+        out.unknown(&kind, item);
+    }
+}
+
+/// Codex marks nothing: whether a call ran and how it ended stands in the words of its answer.
+fn read_answer(answer: &mut ToolResult<'_>, output: Option<Value<'_>>) {
+    let words = claude_code::first_text(output);
+    let words = &words[..words.len().min(4096)];
+    let has = |part: &str| memchr::memmem::find(words, part.as_bytes()).is_some();
+    // what stands before the output of the command itself
+    let head = memchr::memmem::find(words, b"Output:").map_or(words, |at| &words[..at]);
+    let in_head = |part: &str| memchr::memmem::find(head, part.as_bytes()).is_some();
+    if in_head("rejected by user") || in_head("user rejected MCP tool call") {
+        answer.mark = Some(Mark::NotExecuted(Reason::UserRejected));
+    } else if words.starts_with(b"aborted") {
+        answer.mark = Some(Mark::NoResult(Some("interrupted")));
+    } else if in_head("Process running with session ID") {
+        answer.mark = Some(Mark::Receipt(Receipt::StillRunning));
+    }
+    let exit = |text: &[u8], start: &str| {
+        let at = memchr::memmem::find(text, start.as_bytes())? + start.len();
+        text[at..].trim_ascii_start().first().copied()
+    };
+    // once the whole answer was JSON in a string, with the exit code at its end
+    let old = words.starts_with(b"{\\\"output\\\"") && has("\\\"metadata\\\"");
+    let code = exit(head, "Process exited with code ").or_else(|| exit(head, "Exit code: "));
+    let code = code.or_else(|| old.then(|| exit(words, "\\\"exit_code\\\":")).flatten());
+    answer.failed = code.is_some_and(|digit| digit != b'0') || words.starts_with(b"execution error");
+}
+
+/// Events that stand for calls. Where an item has the same id, the event only repeats it.
+fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
+    let kind = payload.str_at("type").unwrap_or_default();
+    let [call_id, camel_id, success] = payload.fields(&["call_id", "callId", "success"]);
+    let id = text(call_id).or_else(|| text(camel_id));
+    let repeat = |tool: &str, args: Args<'_>, body: Option<Body<'_>>, failed: bool, out: &mut Out<'_>| {
+        let mut flags = Flags::INTENT;
+        if tool == "web_search" || tool == "image_generation" {
+            flags.set(Flags::SERVER_SIDE);
+        }
+        let id = id.as_deref().map(|id| Cow::Owned(id.to_owned()));
+        let call = Call { id, time, flags, ..Call::new(payload, Cow::Owned(tool.to_owned()), args) };
+        let noted = out.call(call);
+        if let Some(body) = body {
+            let mut answer = ToolResult::new(payload, To::Call(noted), body);
+            answer.secondary = true;
+            answer.failed = failed;
+            out.answer(answer);
+        }
+    };
+    let field = |name: &str| payload.get(name);
+    let free = |name: &'static str| field(name).map_or(Args::Value(None), |value| Args::Free(name, value));
+    let failed = success.and_then(Value::as_bool) == Some(false);
+    match &*kind {
+        "exec_command_end" => {
+            let exit = field("exit_code").and_then(Value::as_i64);
+            let body =
+                view::made(&["aggregated_output", "exit_code", "stderr", "stdout"].map(|name| (name, field(name))));
+            repeat("exec_command", free("command"), Some(Body::Made(body)), exit.is_some_and(|code| code != 0), out);
+        }
+        "patch_apply_end" => {
+            let body = view::made(&["status", "stderr", "stdout", "success"].map(|name| (name, field(name))));
+            repeat("apply_patch", free("changes"), Some(Body::Made(body)), failed, out);
+        }
+        "mcp_tool_call_end" => {
+            let invocation = field("invocation");
+            let inner = |name: &str| invocation.and_then(|invocation| invocation.get(name));
+            let tool = format!(
+                "mcp__{}__{}",
+                text(inner("server")).unwrap_or_default(),
+                text(inner("tool")).unwrap_or_default()
+            );
+            if let Some(hint) = field("read_only_hint").and_then(Value::as_bool) {
+                let literal = serde_json::Value::from(&*tool).to_string().into_bytes();
+                out.event(Event::Hint(literal.into(), if hint { Effect::ReadOnly } else { Effect::Mutates }));
+            }
+            let result = field("result");
+            let part = |name: &str| result.and_then(|result| result.get(name));
+            let error = part("Err");
+            let body = match error {
+                Some(error) => Some(Body::Made(view::made(&[("error", Some(error))]))),
+                None => result.map(|result| Body::Value(Some(part("Ok").unwrap_or(result)))),
+            };
+            let args =
+                inner("arguments").filter(|args| !args.is_null()).map_or(Args::Nothing, |args| Args::Value(Some(args)));
+            repeat(&tool, args, body, error.is_some(), out);
+        }
+        "web_search_end" => {
+            repeat("web_search", free("query"), field("results").map(|r| Body::Value(Some(r))), false, out)
+        }
+        "image_generation_end" => {
+            repeat("image_generation", Args::Nothing, field("result").map(|r| Body::Value(Some(r))), false, out)
+        }
+        "view_image_tool_call" => repeat("view_image", free("path"), None, false, out),
+        "dynamic_tool_call_request" => {
+            let tool = text(field("tool")).unwrap_or_default().into_owned();
+            repeat(&tool, Args::Value(field("arguments")), None, false, out);
+        }
+        "dynamic_tool_call_response" => {
+            if let Some(id) = id {
+                let body = view::made(&["content_items", "error", "success"].map(|name| (name, field(name))));
+                let mut answer = ToolResult::new(payload, To::Id(id), Body::Made(body));
+                answer.failed = failed;
+                answer.secondary = true;
+                out.answer(answer);
+            }
+        }
+        "thread_rolled_back" => {
+            out.note(Code::RolledBack, "", payload, "the calls of the turns that were taken back ran")
+        }
+        "context_compacted" => out.note(Code::Compacted, "", payload, ""),
+        other if other.starts_with("collab_") && other.ends_with("_end") => {
+            let tool = other.strip_suffix("_end").unwrap_or(other).to_owned();
+            repeat(&tool, Args::Free("event", payload), None, false, out);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,192 @@
+//! Items of OpenAI's Responses API: lists of them, responses with their `output`, and rows that hold a response.
+//!
+//! The same items are what Codex keeps in its rollouts; `codex` reads them through [`item`].
+
+use super::openai;
+use crate::formats::effect::Profile;
+use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
+use crate::formats::format::Format;
+use crate::formats::normalize::{Event, Out};
+use crate::json::view::{self, Value, text};
+use std::borrow::Cow;
+
+/// Items of the Responses API.
+pub(in crate::formats) static RESPONSES: Format = Format {
+    id: "openai-responses",
+    title: "OpenAI Responses API items",
+    lies: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
+    recognise,
+    extract,
+    items: false,
+    strip: None,
+    companions: None,
+    unanswered: None,
+    profile: &PROFILE,
+};
+
+/// Tools of the API itself; all others are the user's own.
+pub(in crate::formats) static PROFILE: Profile =
+    Profile { read_only: &["web_search", "file_search", "tool_search"], ..Profile::NONE };
+
+const ITEMS: [&str; 12] = [
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "computer_call",
+    "mcp_call",
+    "image_generation_call",
+    "local_shell_call",
+];
+
+fn is_item(value: Value<'_>) -> bool {
+    value.str_at("type").is_some_and(|kind| ITEMS.contains(&&*kind))
+}
+
+/// Whether a list is one of items: messages may stand between them, but not alone.
+fn is_list(list: Value<'_>) -> bool {
+    list.is_array() && list.items().any(is_item)
+}
+
+fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
+    if value.is_array() {
+        return (document && is_list(value) && !openai::has_chat_calls(value))
+            .then_some("that is a list of items of the Responses API");
+    }
+    let [output, object, response, params] = value.fields(&["output", "object", "response", "responses_create_params"]);
+    let own = object.is_some_and(|object| object.is("response")) || output.is_some_and(is_list);
+    if output.is_some_and(Value::is_array) && own {
+        return Some("with the 'output' of a response");
+    }
+    let inner = response.is_some_and(|response| response.get("output").is_some_and(Value::is_array));
+    (inner && (params.is_some() || recognise(response?, document).is_some()))
+        .then_some("with a 'response' that has an 'output'")
+}
+
+fn extract(record: Value<'_>, out: &mut Out<'_>) {
+    out.event(Event::Scope);
+    if record.is_array() {
+        return list(record, out);
+    }
+    let [response, params, input, output] = record.fields(&["response", "responses_create_params", "input", "output"]);
+    for part in [params.and_then(|params| params.get("input")), input, output] {
+        if let Some(part) = part.filter(|part| part.is_array()) {
+            list(part, out);
+        }
+    }
+    if let Some(output) = response.and_then(|response| response.get("output")) {
+        list(output, out);
+    }
+}
+
+fn list(items: Value<'_>, out: &mut Out<'_>) {
+    for value in items.items() {
+        item(value, None, Flags::NO_COPY, |_, _| {}, out);
+    }
+}
+
+/// What one item says. Returns whether it is a call or an answer. `flags` are those of calls with an id of their own.
+/// `read` gets to read an answer's words.
+pub(in crate::formats) fn item(
+    item: Value<'_>,
+    time: Option<i64>,
+    flags: Flags,
+    read: fn(&mut ToolResult<'_>, Option<Value<'_>>),
+    out: &mut Out<'_>,
+) -> bool {
+    let Some(kind) = item.str_at("type") else { return false };
+    let [call_id, own_id, name, namespace, arguments, input, action] =
+        out.fields(item, &["call_id", "id", "name", "namespace", "arguments", "input", "action"]);
+    // an empty id is none
+    let id = text(call_id).filter(|id| !id.is_empty());
+    let call = |tool: Cow<'_, str>, args, id: Option<Cow<'_, str>>, flags: Flags, out: &mut Out<'_>| {
+        let id = id.map(|id| Cow::Owned(id.into_owned()));
+        let call = Call {
+            id,
+            time,
+            turn: Some(Cow::Borrowed("")),
+            flags,
+            ..Call::new(item, Cow::Owned(tool.into_owned()), args)
+        };
+        out.call(call)
+    };
+    let own = || text(own_id);
+    match &*kind {
+        "function_call" => {
+            let name = text(name).unwrap_or_default();
+            let tool = match text(namespace) {
+                Some(space) if !space.is_empty() && !name.starts_with(&*space) => format!("{space}{name}").into(),
+                _ => name,
+            };
+            call(tool, Args::Text(arguments), id, flags, out);
+        }
+        "custom_tool_call" => {
+            let args = input.map_or(Args::Value(None), |input| Args::Free("input", input));
+            let tool = text(name).unwrap_or_default();
+            let mut flags = flags;
+            if &*tool == "exec" {
+                flags.set(Flags::COMPOSITE);
+            }
+            call(tool, args, id, flags, out);
+        }
+        "tool_search_call" => {
+            call("tool_search".into(), Args::Value(arguments), id.or_else(own), flags, out);
+        }
+        "local_shell_call" | "shell_call" | "apply_patch_call" | "computer_call" => {
+            let tool = kind.strip_suffix("_call").unwrap_or(&kind);
+            let args = action.or_else(|| item.get("operation"));
+            call(Cow::Borrowed(tool), Args::Value(args), id.or_else(own), flags, out);
+        }
+        "web_search_call" | "file_search_call" | "code_interpreter_call" | "image_generation_call" => {
+            let tool = kind.strip_suffix("_call").unwrap_or(&kind);
+            let [queries, code, result, results, outputs] =
+                item.fields(&["queries", "code", "result", "results", "outputs"]);
+            let args = match (action, queries, code) {
+                (Some(action), ..) => Args::Value(Some(action)),
+                (_, Some(queries), _) => Args::Free("queries", queries),
+                (.., Some(code)) => Args::Free("code", code),
+                _ => Args::Nothing,
+            };
+            let mut flags = flags;
+            flags.set(Flags::SERVER_SIDE);
+            let noted = call(Cow::Borrowed(tool), args, id.or_else(own), flags, out);
+            if let Some(body) = result.or(results).or(outputs).filter(|body| !body.is_null()) {
+                out.answer(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
+            }
+        }
+        "mcp_call" => {
+            let [server, output, error] = item.fields(&["server_label", "output", "error"]);
+            let tool = format!("mcp__{}__{}", text(server).unwrap_or_default(), text(name).unwrap_or_default());
+            let mut flags = flags;
+            flags.set(Flags::SERVER_SIDE);
+            let noted = call(tool.into(), Args::Text(arguments), id.or_else(own), flags, out);
+            let error = error.filter(|error| !error.is_null());
+            if error.is_some() || output.is_some_and(|output| !output.is_null()) {
+                let body = match error {
+                    Some(error) => Body::Made(view::made(&[("error", Some(error))])),
+                    None => Body::Value(output),
+                };
+                let mut answer = ToolResult::new(item, To::Call(noted), body);
+                answer.failed = error.is_some();
+                out.answer(answer);
+            }
+        }
+        kind if kind.ends_with("_output")
+            && ITEMS.iter().chain(&MORE).any(|item| kind.strip_suffix("_output") == Some(item)) =>
+        {
+            let output = item.get("output").or_else(|| item.get("tools"));
+            let mut answer = ToolResult::new(item, To::Id(id.or_else(own).unwrap_or_default()), Body::Value(output));
+            read(&mut answer, output);
+            out.answer(answer);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Items with an answer of their own kind that are not in [`ITEMS`].
+const MORE: [&str; 4] = ["tool_search", "tool_search_call", "shell_call", "apply_patch_call"];

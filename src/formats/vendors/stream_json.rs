@@ -1,0 +1,75 @@
+//! What `claude --output-format stream-json` prints, as lines or as the array that the GitHub action keeps: the
+//! messages of a session without times.
+
+use super::claude_code::{self, Frame};
+use crate::formats::Format;
+use crate::formats::event::{Mark, Reason};
+use crate::formats::normalize::{Event, Out};
+use crate::formats::warnings::Code;
+use crate::json::view::Value;
+
+/// The output of Claude Code as a stream.
+pub(in crate::formats) static STREAM_JSON: Format = Format {
+    id: "claude-stream-json",
+    title: "Claude Code stream-json output",
+    lies: "standard output of 'claude -p --output-format stream-json', and the execution file of claude-code-action",
+    recognise,
+    extract,
+    items: true,
+    strip: None,
+    companions: None,
+    unanswered: None,
+    profile: &claude_code::PROFILE,
+};
+
+fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
+    if document && value.is_array() {
+        let fitting = value.items().take(20).filter(|item| recognise(*item, false).is_some()).count();
+        return (fitting > 0 && fitting * 5 >= value.items().take(20).count() * 4)
+            .then_some("that is a list of messages with 'type' and 'session_id', as claude-code-action keeps them");
+    }
+    let [kind, snake, camel, message, subtype] =
+        value.fields(&["type", "session_id", "sessionId", "message", "subtype"]);
+    let kind = kind?.as_str()?;
+    let known = match &*kind {
+        "assistant" | "user" => message.is_some(),
+        "system" | "result" => subtype.is_some(),
+        "stream_event" => true,
+        _ => false,
+    };
+    (known && snake.is_some() && camel.is_none())
+        .then_some("with 'type' and 'session_id', as Claude Code prints them with stream-json")
+}
+
+fn extract(record: Value<'_>, out: &mut Out<'_>) {
+    let [kind, message, parent, rich, session, denials] = out.fields(
+        record,
+        &["type", "message", "parent_tool_use_id", "tool_use_result", "session_id", "permission_denials"],
+    );
+    if let Some(session) = session.and_then(Value::as_str) {
+        out.session(&session, record);
+    }
+    match &*kind.and_then(Value::as_str).unwrap_or_default() {
+        "assistant" | "user" => {
+            let Some(message) = message else { return };
+            // an agent is named by the call that started it
+            let thread = parent.and_then(Value::as_str).map(|parent| parent.into_owned());
+            claude_code::blocks(message, rich, &Frame::claude(thread, None), out);
+        }
+        "result" => {
+            for denial in denials.into_iter().flat_map(Value::items) {
+                if let Some(id) = denial.str_at("tool_use_id") {
+                    out.event(Event::MarkId(id.into(), Mark::NotExecuted(Reason::PermissionDenied)));
+                }
+            }
+        }
+        "system" => {
+            if record.get("subtype").is_some_and(|subtype| subtype.is("compact_boundary")) {
+                out.note(Code::Compacted, "", record, "");
+            }
+        }
+        // the whole message follows its pieces
+        "stream_event" | "rate_limit_event" | "tool_progress" | "auth_status" | "keep_alive" => {}
+        other => out.unknown(other, record),
+    }
+}
