@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::Path;
+use toolreplay::limits::Budget;
 use toolreplay::seal::{SealError, check, seal};
 use toolreplay::transcript::ReadError;
 
@@ -21,12 +22,14 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
         output::spare_paths([path], [args.file.as_path()])?;
     }
     // what is no transcript becomes one first
-    match import::transcript_of(&input, args.importing.options(), common)? {
+    let options = args.importing.options();
+    let budget = options.budget.clone();
+    match import::transcript_of(&input, options, common)? {
         Transcript::File(path, _keep) => {
             let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
             match output(args) {
-                Some(output) => to_file(output, source()?, &input.shown, common)?,
-                None => file_to_stdout(source()?, &input.shown, common)?,
+                Some(output) => to_file(output, budget.lines(source()?), &input.shown, common)?,
+                None => file_to_stdout(source()?, &budget, &input.shown, common)?,
             }
         }
         Transcript::Stream(source) => match output(args) {
@@ -54,8 +57,8 @@ fn to_file(output: &Path, source: impl Read + Send, shown: &str, common: &Common
 
 /// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
 /// twice, what can be read only once waits.
-fn file_to_stdout(mut file: File, shown: &str, common: &Common) -> anyhow::Result<()> {
-    check(&mut file, common.threads()).map_err(|error| refused(shown, error))?;
+fn file_to_stdout(mut file: File, budget: &Budget, shown: &str, common: &Common) -> anyhow::Result<()> {
+    check(budget.lines(&mut file), common.threads()).map_err(|error| refused(shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked

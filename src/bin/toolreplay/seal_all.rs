@@ -11,6 +11,7 @@ use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
 use toolreplay::judge::Judgement;
+use toolreplay::limits::Budget;
 use toolreplay::seal::{Chain, SealError, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
 use toolreplay::transcript::Layout;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     }
     let mut outcomes = Vec::new();
     for (input, twin) in found.inputs.iter_mut().zip(&twins) {
-        let outcome = sealed(input, twin, common)?;
+        let outcome = sealed(input, twin, &args.lines.budget(), common)?;
         if outcome.chain.is_some() {
             // what is said of a chain is said of the file it stands in
             *input = place.input(twin);
@@ -68,7 +69,7 @@ fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
 }
 
 /// Seals one transcript. What cannot be read is an outcome, as in an audit; what cannot be written ends the run.
-fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome> {
+fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyhow::Result<Outcome> {
     let shown = twin.display().to_string();
     if twin.exists()
         && let Some(refused) = refused(input, twin)?
@@ -83,7 +84,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
         Err(error) => failure = Some(error),
         Ok(source) => {
             let mut out = io::BufWriter::new(&mut sealed);
-            match seal(source, common.threads(), &mut out) {
+            match seal(budget.lines(source), common.threads(), &mut out) {
                 Ok(links) => done = Some(links),
                 Err(SealError::Read(error)) => failure = Some(Failure::from(error)),
                 Err(SealError::Write(error)) => return Err(error).context("cannot write a temporary file"),

@@ -15,7 +15,8 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     }
     output::spare(&targets, args.files.iter().chain(&args.extends).map(PathBuf::as_path))?;
     let inputs = replay::inputs(&args.files)?;
-    let mut outcomes = audit::run(&inputs, &Plan::Verify(args.expect), common.threads(), &Progress::default());
+    let plan = Plan::Verify(args.expect, args.lines.budget());
+    let mut outcomes = audit::run(&inputs, &plan, common.threads(), &Progress::default());
     if let (Some(old), [input], [outcome]) = (&args.extends, &inputs[..], &mut outcomes[..])
         && outcome.chain.as_ref().is_some_and(|chain| chain.broken.is_none())
     {
