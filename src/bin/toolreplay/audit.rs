@@ -38,8 +38,11 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
         None => None,
     };
+    let mut unknown = Vec::new();
     if let Some(base) = &base {
-        changes.extend(changes::seals(base, &place, &args.paths, &found.inputs)?);
+        let changed = changes::seals(base, &place, &args.paths, &found.inputs)?;
+        changes.extend(changed.findings);
+        unknown = changed.unknown;
     }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -62,6 +65,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     };
     let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
     report.pass_over(found.passed_over);
+    unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }

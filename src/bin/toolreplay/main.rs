@@ -9,6 +9,7 @@ mod completions;
 mod exit;
 mod explain;
 mod formats;
+mod git;
 mod guard;
 mod import;
 mod inputs;
