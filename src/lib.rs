@@ -33,6 +33,8 @@ pub mod json;
 
 pub mod limits;
 
+pub mod secrets;
+
 pub mod transcript;
 
 pub mod finding;
