@@ -22,8 +22,11 @@ mod layers;
 mod refusals;
 mod registry;
 mod robust;
+mod security;
 #[cfg(unix)]
 mod trace_run;
+#[cfg(unix)]
+mod writes;
 
 use std::ffi::OsStr;
 use std::io::Write as _;

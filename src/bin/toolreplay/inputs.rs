@@ -22,6 +22,11 @@ impl Place {
         Ok(Place { folder, root })
     }
 
+    /// What paths of a checkout may not lead out of: the repository, or else the folder.
+    pub(crate) fn bounds(&self) -> &Path {
+        self.root.as_deref().unwrap_or(&self.folder)
+    }
+
     /// An input for one path, whether it can be read or not.
     pub(crate) fn input(&self, path: &Path) -> Input {
         if path.as_os_str() == "-" {
@@ -71,7 +76,7 @@ impl Place {
 }
 
 /// The path without `.` and `..`, as far as names alone tell.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {

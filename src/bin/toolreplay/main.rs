@@ -9,6 +9,7 @@ mod completions;
 mod exit;
 mod explain;
 mod formats;
+mod guard;
 mod import;
 mod inputs;
 mod output;

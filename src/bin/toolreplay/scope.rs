@@ -2,7 +2,7 @@
 
 use crate::args::{Common, ScopeArgs};
 use crate::exit::Outcome;
-use crate::{output, replay};
+use crate::{guard, output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use toolreplay::scope::{MAX_SCOPE, Scope};
 
 pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
-    output::spare(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
+    guard::reports(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
     let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?), args.importing.options());
     let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
     output::finish(&report, &targets, args.files.len() == 1, common)
