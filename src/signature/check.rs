@@ -51,14 +51,29 @@ pub fn facts(source: impl Read + Send, threads: usize) -> Result<Facts, ReadErro
     let chain = seal::verify(&mut hashing, threads)?;
     // whatever verifying had no need to read is part of the file as well
     io::copy(&mut hashing, &mut io::sink()).map_err(|error| ReadError::Io { line: 0, error })?;
-    let digests = Digests { sha256: hashing.sha256.finalize().into(), sha512: hashing.sha512.finalize().into() };
-    Ok(Facts { chain, digests })
+    Ok(Facts { chain, digests: hashing.digests() })
+}
+
+/// The digests of a file's bytes.
+///
+/// # Errors
+/// A read that failed.
+pub fn digests(source: impl Read) -> io::Result<Digests> {
+    let mut hashing = Hashing { source, sha256: Sha256::new(), sha512: Sha512::new() };
+    io::copy(&mut hashing, &mut io::sink())?;
+    Ok(hashing.digests())
 }
 
 struct Hashing<R> {
     source: R,
     sha256: Sha256,
     sha512: Sha512,
+}
+
+impl<R> Hashing<R> {
+    fn digests(self) -> Digests {
+        Digests { sha256: self.sha256.finalize().into(), sha512: self.sha512.finalize().into() }
+    }
 }
 
 impl<R: Read> Read for Hashing<R> {
@@ -204,6 +219,18 @@ impl Checked {
 
 /// The kinds of faults that mean that a signature is missing, rather than wrong.
 pub const UNSIGNED: [&str; 2] = ["unsigned", "not-checked"];
+
+/// What is said of a file with nothing beside it. `required`: that is a fault.
+#[must_use]
+pub fn unsigned(required: bool) -> Checked {
+    let (standing, faults) = match required {
+        true => (Standing::Refused, vec![Fault { id: UNSIGNED[0], what: MISSING.to_owned() }]),
+        false => (Standing::IntegrityOnly, Vec::new()),
+    };
+    Checked { standing, statement: None, signatures: Vec::new(), faults }
+}
+
+const MISSING: &str = "a signature is required, and there is none: integrity only";
 
 /// Checks what stands beside a sealed file. `trust`: whose signatures count, if that was said. `required`: a file that
 /// nobody signed is a fault.
@@ -366,13 +393,11 @@ impl Check<'_> {
         if self.faults.is_empty() {
             match self.trust {
                 _ if trusted => {}
-                _ if unsigned && required => {
-                    self.fault("unsigned", "a signature is required, and there is none: integrity only".to_owned());
-                }
+                _ if unsigned && required => self.fault(UNSIGNED[0], MISSING.to_owned()),
                 None if required => {
                     let what =
                         format!("a signature is required, and no key is trusted that could check that of {}", names());
-                    self.fault("not-checked", what);
+                    self.fault(UNSIGNED[1], what);
                 }
                 Some(_) if !unsigned => {
                     let what = format!("no trusted key signed it: it is signed by {}, which is not listed", names());

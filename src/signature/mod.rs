@@ -14,7 +14,9 @@ pub mod ssh;
 mod statement;
 mod trust;
 
-pub use check::{Beside, Checked, Facts, Fault, Known, Signature, SignatureKind, Standing, UNSIGNED, check, facts};
+pub use check::{
+    Beside, Checked, Facts, Fault, Known, Signature, SignatureKind, Standing, UNSIGNED, check, digests, facts, unsigned,
+};
 pub use key::{KeyError, PublicKey, SigningKey, check_key_name};
 pub use note::{Note, NoteError, NoteSignature};
 pub use statement::{State, Statement};

@@ -175,6 +175,7 @@ pub struct SshSignature {
     reserved: Vec<u8>,
     hash: Hash,
     signature: Vec<u8>,
+    blob: Vec<u8>,
 }
 
 impl SshSignature {
@@ -213,9 +214,9 @@ impl SshSignature {
         }
     }
 
-    fn from_blob(blob: &[u8]) -> Result<SshSignature, String> {
+    fn from_blob(whole: &[u8]) -> Result<SshSignature, String> {
         let malformed = || "it is no SSH signature".to_owned();
-        let mut wire = Wire(blob.strip_prefix(MAGIC).ok_or_else(malformed)?);
+        let mut wire = Wire(whole.strip_prefix(MAGIC).ok_or_else(malformed)?);
         match wire.number() {
             Some(1) => {}
             Some(version) => return Err(format!("it is an SSH signature of version {version}; expected 1")),
@@ -247,7 +248,13 @@ impl SshSignature {
                 return Err("the signature is not of the type of its key".to_owned());
             }
         }
-        Ok(SshSignature { key, namespace, reserved, hash, signature })
+        Ok(SshSignature { key, namespace, reserved, hash, signature, blob: whole.to_vec() })
+    }
+
+    /// The signature as it was read, in the form that `ssh-keygen` writes.
+    #[must_use]
+    pub fn armored(&self) -> String {
+        armored(BEGIN, &self.blob, END).to_string()
     }
 
     /// Whether the key made this signature over a message. `false` as well where its type is not checked.

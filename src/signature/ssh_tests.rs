@@ -22,6 +22,7 @@ fn what_ssh_keygen_signed_holds() {
         assert_eq!((signature.namespace.as_str(), signature.key.type_name()), ("toolreplay-seal", ED25519));
         assert_eq!(signature.key.fingerprint(), "SHA256:qI9pN+P3ccgMYTuiNRr9gFg85Y05ax2sY6hbuP9HYaE");
         assert!(PUBLIC.starts_with(&signature.key.line()));
+        assert_eq!(signature.armored(), text);
         assert!(signature.holds(&Digests::of(MESSAGE)));
         for other in [&b""[..], b"a message", b"a message\r\n", b"b message\n"] {
             assert!(!signature.holds(&Digests::of(other)));
@@ -38,30 +39,30 @@ fn what_ssh_keygen_signed_holds() {
 
 #[test]
 fn the_same_signature_is_made() {
-    let key = super::super::SigningKey::parse(PRIVATE).unwrap();
+    let key = crate::signature::SigningKey::parse(PRIVATE).unwrap();
     assert!(key.is_ssh() && key.name() == "ci@example.org");
     assert_eq!(sign(&key, "toolreplay-seal", &Digests::of(MESSAGE)), SHA512);
     assert_eq!(PUBLIC.trim_end(), format!("{} ci@example.org", public(&key).line()));
     // read back, a written key is the same
-    let again = super::super::SigningKey::parse(&key.openssh()).unwrap();
+    let again = crate::signature::SigningKey::parse(&key.openssh()).unwrap();
     assert_eq!((again.public(), again.name()), (key.public(), key.name()));
 }
 
 #[test]
 fn keys_that_cannot_be_used_say_why() {
-    let refused = |text: &str| super::super::SigningKey::parse(text).unwrap_err().to_string();
+    let refused = |text: &str| crate::signature::SigningKey::parse(text).unwrap_err().to_string();
     assert!(refused(LOCKED).contains("has a passphrase"));
     assert!(refused(&PRIVATE[..200]).contains("malformed"));
     let digits: Vec<usize> =
         PRIVATE.char_indices().filter(|(_, char)| char.is_ascii_alphanumeric()).map(|(at, _)| at).collect();
     let body = PRIVATE_BEGIN.len()..PRIVATE.len() - PRIVATE_END.len() - 2;
-    let whole = super::super::SigningKey::parse(PRIVATE).unwrap();
+    let whole = crate::signature::SigningKey::parse(PRIVATE).unwrap();
     let mut taken = 0;
     for at in digits.into_iter().filter(|at| body.contains(at)) {
         let mut changed = PRIVATE.as_bytes().to_vec();
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
         // but for its comment and the two equal numbers there is nothing in it that may differ
-        let read = super::super::SigningKey::parse(&String::from_utf8(changed).unwrap());
+        let read = crate::signature::SigningKey::parse(&String::from_utf8(changed).unwrap());
         taken += usize::from(read.is_ok_and(|key| key.public().bytes() != whole.public().bytes()));
     }
     assert_eq!(taken, 0, "a changed key must not pass for another one");

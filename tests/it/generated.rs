@@ -31,6 +31,7 @@ fn command_line_reference() {
         "import",
         "formats",
         "verify",
+        "keygen",
         "trace proxy",
         "trace run",
         "trace show",

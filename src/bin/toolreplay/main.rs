@@ -12,6 +12,7 @@ mod formats;
 mod guard;
 mod import;
 mod inputs;
+mod keygen;
 mod output;
 mod progress;
 mod replay;
@@ -19,6 +20,7 @@ mod schema;
 mod scope;
 mod seal;
 mod seal_all;
+mod signing;
 mod trace;
 mod verify;
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Formats(args) => formats::run(&args),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Trace(args) => args.run(&common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
