@@ -239,7 +239,7 @@ pub fn check(facts: &Facts, beside: &Beside, trust: Option<&Trust>, required: bo
     let mut check = Check { facts, trust, statement: None, signatures: Vec::new(), faults: Vec::new() };
     let note = beside.note.as_deref().and_then(|note| check.note(note));
     if let Some(signature) = &beside.file_sig {
-        check.ssh(signature, "the sealed file", &[facts.digests.clone()]);
+        check.ssh(signature, "the sealed file", std::slice::from_ref(&facts.digests));
     }
     if let Some(signature) = &beside.note_sig {
         match &beside.note {

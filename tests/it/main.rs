@@ -19,6 +19,8 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(unix)]
+mod redact;
 mod refusals;
 mod registry;
 mod robust;

@@ -179,6 +179,8 @@ fn a_key_from_the_environment_signs() {
     // standard output has nothing beside it
     let piped = desk.run_with_key(&key, &["seal", "run.jsonl"]);
     assert!(piped.code == 0 && piped.stderr.contains("not signed"), "{piped:?}");
+    let over = desk.run(&["seal", "run.jsonl", "-o", "ci.key", "--sign", "ci.key"]);
+    assert!(over.code == 2 && desk.read("ci.key") == key, "{over:?}");
     let named = desk.run(&["seal", "run.jsonl", "--sign", "ci.key"]);
     assert!(named.code == 2 && named.stdout.is_empty() && named.stderr.contains("--output"), "{named:?}");
 }

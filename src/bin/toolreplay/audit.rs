@@ -32,7 +32,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     }
     let targets = output::targets(&args.reports)?;
     let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, args.allow_empty)?;
-    let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
+    let others = [&args.scope, &args.signing.trust, &config.path].into_iter().flatten().map(PathBuf::as_path);
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
@@ -43,8 +43,11 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         Some(path) => Some(read_trust(path, &place, base.as_ref(), &mut changes)?),
         None => None,
     };
+    let mut unknown = Vec::new();
     if let Some(base) = &base {
-        changes.extend(changes::seals(base, &place, &args.paths, &found.inputs)?);
+        let changed = changes::seals(base, &place, &args.paths, &found.inputs)?;
+        changes.extend(changed.findings);
+        unknown = changed.unknown;
     }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -64,7 +67,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let required = args.signing.require_signature;
     if required && !args.allow_empty && !outcomes.iter().any(|outcome| outcome.chain.is_some()) {
         bail!(
-            "a signature is required, and no sealed transcript was found that could have one; check the paths, or say --allow-empty if that is meant"
+            "a signature is required, and no sealed transcript was found that could have one; check the paths, or say \
+             --allow-empty if that is meant"
         );
     }
     audit::signatures(&found.inputs, &mut outcomes, &Signing { trust, required });
@@ -77,6 +81,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     };
     let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
     report.pass_over(found.passed_over);
+    unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }

@@ -10,7 +10,7 @@ use crate::signing::{Signers, VARIABLE};
 use anyhow::{Context as _, anyhow, bail};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toolreplay::seal::{SealError, Sealed, check, seal};
 use toolreplay::transcript::ReadError;
 
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     }
     if let Some(path) = output(args) {
         signers.check(path)?;
-        guard::outputs([(path, Writes::Sealed)], [args.file.as_path()])?;
+        let read = args.sign.keys.iter().map(PathBuf::as_path).chain([args.file.as_path()]);
+        guard::outputs([(path, Writes::Sealed)], read)?;
     }
     // what is no transcript becomes one first
     match import::transcript_of(&input, args.importing.options(), common)? {

@@ -13,7 +13,7 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     if args.files.len() > 1 && (args.extends.is_some() || args.expect.is_some()) {
         bail!("--extends and --expect are about one sealed transcript; {} are named", args.files.len());
     }
-    guard::reports(&targets, args.files.iter().chain(&args.extends).map(PathBuf::as_path))?;
+    guard::reports(&targets, args.files.iter().chain(&args.extends).chain(&args.signing.trust).map(PathBuf::as_path))?;
     let inputs = replay::inputs(&args.files)?;
     let mut outcomes = audit::run(&inputs, &Plan::Verify(args.expect), common.threads(), &Progress::default());
     if let (Some(old), [input], [outcome]) = (&args.extends, &inputs[..], &mut outcomes[..])
