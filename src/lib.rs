@@ -51,6 +51,8 @@ pub mod judge;
 
 pub mod seal;
 
+pub mod signature;
+
 pub mod trace;
 
 pub mod formats;

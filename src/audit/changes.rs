@@ -117,6 +117,8 @@ pub enum Policy {
     Scope,
     /// A configuration file.
     Config,
+    /// The file of trusted keys.
+    Trust,
 }
 
 /// Compares a policy with that of the base revision: a finding if it differs, whether it was widened or narrowed. Line
@@ -126,6 +128,7 @@ pub fn policy_changed(policy: Policy, base: Option<&[u8]>, head: Option<&[u8]>, 
     let name = match policy {
         Policy::Scope => "the scope file",
         Policy::Config => "the configuration",
+        Policy::Trust => "the file of trusted keys",
     };
     let (level, line, what) = match (base, head) {
         (None, None) => return None,
@@ -137,6 +140,12 @@ pub fn policy_changed(policy: Policy, base: Option<&[u8]>, head: Option<&[u8]>, 
         (None, Some(_)) if !heeded => {
             (Level::Warning, 0, "was added by the revision it would judge; the base revision's is in force")
         }
+        // who vouches for a revision is not for it to say
+        (None, Some(_)) if policy == Policy::Trust => (
+            Level::Error,
+            0,
+            "was added by the revision it judges, and counts for nothing: the base revision trusts nobody",
+        ),
         // before it was there nothing was declared: a first scope takes nothing away
         (None, Some(_)) if policy == Policy::Scope => {
             (Level::Note, 0, "was added by the revision it judges, and is in force: the base revision has none")
@@ -244,7 +253,7 @@ pub fn parted(found: &Mismatch, transcript: &str, sealed: &str, on_sealed: bool)
     Finding { index: Some(index), line, width, ..about(&SEAL_MISMATCH, level, &found.digest, detail) }
 }
 
-fn about(rule: &'static Rule, level: Level, subject: &str, detail: String) -> Finding {
+pub(super) fn about(rule: &'static Rule, level: Level, subject: &str, detail: String) -> Finding {
     Finding {
         rule,
         level,
@@ -307,6 +316,8 @@ mod tests {
         assert_eq!(changed(None, None), None);
         let added = policy_changed(Policy::Config, None, Some(b""), true).unwrap();
         assert_eq!(added.level, Level::Error);
+        let trust = policy_changed(Policy::Trust, None, Some(b""), true).unwrap();
+        assert!(trust.level == Level::Error && trust.message().contains("counts for nothing"), "{}", trust.message());
         let passed_over = policy_changed(Policy::Config, None, Some(b""), false).unwrap();
         assert_eq!(passed_over.level, Level::Warning);
     }

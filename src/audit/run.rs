@@ -8,6 +8,7 @@ use crate::limits::{Ahead, Budget, Exceeded, Start, Turns};
 use crate::rules;
 use crate::sanitize::visible;
 use crate::seal::{self, Break, BrokenLink, Chain, SeenLinks, Verifier};
+use crate::signature::Checked;
 use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, is_blank};
 use std::convert::Infallible;
 use std::fs::File;
@@ -138,6 +139,8 @@ pub struct Outcome {
     pub judgement: Judgement,
     /// The chain of a sealed transcript.
     pub chain: Option<Chain>,
+    /// What its signatures say, where that was asked.
+    pub signature: Option<Checked>,
     /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
     /// How a recording in another format was imported.

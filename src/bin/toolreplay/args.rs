@@ -81,8 +81,10 @@ pub(crate) enum Command {
     Formats(FormatsArgs),
     /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
     SealAll(SealAllArgs),
-    /// Verify that nobody edited a sealed transcript
+    /// Verify that nobody edited a sealed transcript, and who signed it
     Verify(VerifyArgs),
+    /// Make a key that signs sealed transcripts
+    Keygen(KeygenArgs),
     /// Record an agent's model requests, and show recordings
     Trace(crate::trace::TraceCommand),
     /// Say what a rule means, why it matters and what to do
@@ -111,6 +113,9 @@ pub(crate) struct AuditArgs {
     /// configuration are read from it
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub(crate) base: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 
     /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
     #[arg(long)]
@@ -191,6 +196,52 @@ pub(crate) struct SealArgs {
     /// Write the sealed transcript here, whole or not at all [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sign: Sign,
+}
+
+/// Who signs what is sealed.
+#[derive(Debug, Args)]
+pub(crate) struct Sign {
+    /// Sign the sealed file with this private key, which keygen or ssh-keygen wrote; repeatable
+    ///
+    /// Without it, the key in the environment variable TOOLREPLAY_KEY signs, if there is one. A key of keygen writes PATH.note, one
+    /// of ssh-keygen PATH.sig; the signatures of others over the same content stay.
+    #[arg(long = "sign", value_name = "KEYFILE")]
+    pub(crate) keys: Vec<PathBuf>,
+
+    /// Say in the signature that the recording goes on
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// Whose signatures count.
+#[derive(Debug, Args)]
+pub(crate) struct Signing {
+    /// File of the keys whose signatures on sealed transcripts count: lines that keygen wrote, or of OpenSSH's
+    /// allowed_signers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Option<PathBuf>,
+
+    /// Demand of every sealed transcript that a trusted key signed it
+    #[arg(long)]
+    pub(crate) require_signature: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeygenArgs {
+    /// NAME.key, the private key, and NAME.pub, a line for a file of trusted keys, are written; neither may be there
+    #[arg(value_name = "NAME")]
+    pub(crate) name: PathBuf,
+
+    /// The key's own name, such as example.org/ci [default: the last part of NAME]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_name: Option<String>,
+
+    /// Write an OpenSSH key, for ssh-keygen, and a line of allowed_signers
+    #[arg(long)]
+    pub(crate) ssh: bool,
 }
 
 #[derive(Debug, Args)]
@@ -368,6 +419,9 @@ pub(crate) struct SealAllArgs {
     pub(crate) lines: LineBound,
 
     #[command(flatten)]
+    pub(crate) sign: Sign,
+
+    #[command(flatten)]
     pub(crate) reports: Reports,
 }
 
@@ -387,6 +441,9 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) lines: LineBound,
+
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 
     #[command(flatten)]
     pub(crate) reports: Reports,
