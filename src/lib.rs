@@ -32,6 +32,8 @@ pub mod sanitize;
 
 pub mod json;
 
+pub mod secrets;
+
 pub mod transcript;
 
 pub mod finding;

@@ -7,6 +7,7 @@ use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
+use crate::sanitize::{clip, visible};
 use crate::seal::Chain;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -321,6 +322,13 @@ impl Report {
             let files = plural(files, "other file");
             self.coverage.not_judged.push(format!("{files} in folders, by their names no transcripts"));
         }
+    }
+
+    /// Notes a submodule whose files of the base revision are not there to be compared with.
+    pub fn no_base(&mut self, submodule: &str) {
+        let submodule = visible(&clip(submodule, 200)).into_owned();
+        let what = format!("what the base revision has in the submodule {submodule}, which is not in the clone");
+        self.coverage.not_judged.push(what);
     }
 
     /// The findings, by file, then index, then kind.

@@ -29,6 +29,7 @@ fn command_line_reference() {
         "seal",
         "seal-all",
         "import",
+        "redact",
         "formats",
         "verify",
         "trace proxy",

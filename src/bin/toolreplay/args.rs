@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Seal(SealArgs),
     /// Turn the recordings of agents into a transcript
     Import(ImportArgs),
+    /// Mask the secrets in a recording: equal ones stay equal, every other byte stays
+    Redact(RedactArgs),
     /// List the formats that can be read besides transcripts
     Formats(FormatsArgs),
     /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
@@ -188,6 +190,21 @@ pub(crate) struct SealArgs {
     /// Write the sealed transcript here, whole or not at all [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RedactArgs {
+    /// Recording of any format that is text, or a transcript that is not sealed; '-' is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Write the redacted recording here, whole or not at all; '-' is standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: PathBuf,
+
+    /// A field whose value is masked wherever it stands; repeatable
+    #[arg(long = "redact-field", value_name = "NAME")]
+    pub(crate) redact_fields: Vec<String>,
 }
 
 #[derive(Debug, Args)]

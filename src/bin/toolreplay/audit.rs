@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{changes, progress, scope};
+use crate::{changes, guard, progress, scope};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
@@ -25,21 +25,24 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let base = args.base.as_deref().map(|name| Base::open(&place, name)).transpose()?;
     let mut changes = Vec::new();
     let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
-    config.fill(&mut args)?;
+    config.fill(&mut args, &place)?;
     if args.paths.is_empty() {
         bail!("nothing to audit is named; give files, folders or globs, or set 'paths' in {FILE_NAME}");
     }
     let targets = output::targets(&args.reports)?;
     let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, args.allow_empty)?;
     let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
-    output::spare(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
+    guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
         Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
         None => None,
     };
+    let mut unknown = Vec::new();
     if let Some(base) = &base {
-        changes.extend(changes::seals(base, &place, &args.paths, &found.inputs)?);
+        let changed = changes::seals(base, &place, &args.paths, &found.inputs)?;
+        changes.extend(changed.findings);
+        unknown = changed.unknown;
     }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -62,6 +65,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     };
     let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
     report.pass_over(found.passed_over);
+    unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }
@@ -128,6 +132,9 @@ impl Loaded {
                 None,
             ),
         };
+        if let Some(path) = path.as_deref().filter(|_| args.config.is_none()) {
+            guard::inside_stays_inside(place, path)?;
+        }
         let Some(path) = path else {
             return Ok(Loaded { config: Config::default(), path: None, folder: PathBuf::new() });
         };
@@ -152,14 +159,16 @@ impl Loaded {
     }
 
     /// Takes from the configuration what the command line leaves open.
-    fn fill(&self, args: &mut AuditArgs) -> anyhow::Result<()> {
+    fn fill(&self, args: &mut AuditArgs, place: &Place) -> anyhow::Result<()> {
         let Loaded { config, path, folder } = self;
         let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
-        let beside = |path: &String| folder.join(path);
+        let reach = guard::Reach { place, shown: &shown, folder, named: args.config.is_some() };
         if args.paths.is_empty() {
-            args.paths = config.paths.iter().map(beside).collect();
+            args.paths = config.paths.iter().map(|path| reach.read("paths", path)).collect::<anyhow::Result<_>>()?;
         }
-        args.scope = args.scope.take().or_else(|| config.scope.as_ref().map(beside));
+        if let (None, Some(scope)) = (&args.scope, &config.scope) {
+            args.scope = Some(reach.read("scope", scope)?);
+        }
         args.mutators.names.extend(config.mutators.iter().cloned());
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
@@ -168,7 +177,7 @@ impl Loaded {
         if reports.reports.is_empty() && reports.format.is_none() && reports.output.is_none() {
             for report in &config.reports {
                 let mut target = ReportTarget::parse(report).map_err(|error| anyhow!("{shown}: reports: {error}"))?;
-                target.path = target.path.map(|path| folder.join(path));
+                target.path = target.path.map(|path| reach.write(&path)).transpose()?;
                 reports.reports.push(target);
             }
         }

@@ -9,10 +9,13 @@ mod completions;
 mod exit;
 mod explain;
 mod formats;
+mod git;
+mod guard;
 mod import;
 mod inputs;
 mod output;
 mod progress;
+mod redact;
 mod replay;
 mod schema;
 mod scope;
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
+        Command::Redact(args) => redact::run(&args),
         Command::Import(args) => import::run(&args, &common),
         Command::Formats(args) => formats::run(&args),
         Command::SealAll(args) => seal_all::run(&args, &common),

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, SealArgs};
 use crate::exit::{self, Outcome};
+use crate::guard::{self, Writes};
 use crate::import::{self, Transcript};
 use crate::inputs::Place;
 use crate::output;
@@ -18,7 +19,7 @@ const IN_MEMORY: usize = 4 << 20;
 pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
     if let Some(path) = output(args) {
-        output::spare_paths([path], [args.file.as_path()])?;
+        guard::outputs([(path, Writes::Sealed)], [args.file.as_path()])?;
     }
     // what is no transcript becomes one first
     match import::transcript_of(&input, args.importing.options(), common)? {

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, SealAllArgs};
 use crate::exit::{self, Outcome as Exit};
+use crate::guard::{self, Writes};
 use crate::inputs::{self, Place};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
@@ -22,6 +23,13 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     // a folder holds the sealed ones too
     found.inputs.retain(|input| !input.path.as_deref().is_some_and(is_sealed));
     let twins = twins(&found.inputs, args.into.as_deref())?;
+    refuse_links(&place, &twins)?;
+    let sources = found.inputs.iter().filter_map(|input| input.path.as_deref());
+    guard::reports(&targets, sources.chain(twins.iter().map(PathBuf::as_path)))?;
+    if args.into.is_some() {
+        let sealed = twins.iter().map(|twin| (twin.as_path(), Writes::Sealed));
+        guard::outputs(sealed, found.inputs.iter().filter_map(|input| input.path.as_deref()))?;
+    }
     if let Some(folder) = &args.into {
         fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
@@ -41,6 +49,18 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
         exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");
     }
     Ok(code)
+}
+
+/// Twins are named by what they are made of and not by the user, so a link in a twin's place is nobody's wish: it would
+/// make this write wherever it leads.
+fn refuse_links(place: &Place, twins: &[PathBuf]) -> anyhow::Result<()> {
+    for twin in twins {
+        if twin.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            bail!("{} is a link, and nothing is sealed through links; remove it", twin.display());
+        }
+        guard::inside_stays_inside(place, twin)?;
+    }
+    Ok(())
 }
 
 /// Whether a file is sealed, or is the twin, perhaps empty, of one beside it.

@@ -2,7 +2,7 @@
 
 use crate::args::{Common, VerifyArgs};
 use crate::exit::Outcome;
-use crate::{output, replay};
+use crate::{guard, output, replay};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
@@ -13,7 +13,7 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     if args.files.len() > 1 && (args.extends.is_some() || args.expect.is_some()) {
         bail!("--extends and --expect are about one sealed transcript; {} are named", args.files.len());
     }
-    output::spare(&targets, args.files.iter().chain(&args.extends).map(PathBuf::as_path))?;
+    guard::reports(&targets, args.files.iter().chain(&args.extends).map(PathBuf::as_path))?;
     let inputs = replay::inputs(&args.files)?;
     let mut outcomes = audit::run(&inputs, &Plan::Verify(args.expect), common.threads(), &Progress::default());
     if let (Some(old), [input], [outcome]) = (&args.extends, &inputs[..], &mut outcomes[..])
