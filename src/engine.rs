@@ -7,8 +7,8 @@ use crate::call::{Call, Key, Print, ResultState};
 use crate::finding::{Finding, Fingerprint, Level, Place, Rule, SourceFile, ToolName};
 use crate::json::view::Value;
 use crate::rules::{
-    Arguments, CallIndex, CallRule, Draft, Memo, NON_DETERMINISM, Needs, NonDeterminism, Overreach, RedundantCall,
-    RuleState, SeedIndex, SeedStep, Sink, Spot, call_rules, seed_hits,
+    Arguments, CallIndex, CallRule, Changes, Draft, Memo, NON_DETERMINISM, Needs, NonDeterminism, Overreach,
+    RedundantCall, RuleState, SeedIndex, SeedStep, Sink, Spot, call_rules, seed_hits,
 };
 use crate::scope::Scope;
 use crate::tools::{ToolSet, Traits};
@@ -189,6 +189,7 @@ pub(crate) struct Subject {
 pub(crate) struct Judge<'r> {
     ruleset: &'r Ruleset,
     contexts: HashMap<u32, Context>,
+    changes: Changes,
     /// What `replay` remembers of a transcript.
     seed: SeedIndex,
     judgement: Judgement,
@@ -211,6 +212,7 @@ impl<'r> Judge<'r> {
         Judge {
             ruleset,
             contexts: HashMap::new(),
+            changes: Changes::default(),
             seed: SeedIndex::default(),
             judgement: Judgement::default(),
             content: blake3::Hasher::new(),
@@ -274,7 +276,8 @@ impl<'r> Judge<'r> {
             index: CallIndex::default(),
             states: rules.iter().map(|rule| rule.state()).collect(),
         });
-        let before = context.index.observe(call);
+        self.changes.take(call);
+        let before = context.index.observe(call, &self.changes);
         self.judgement.pairs += u64::from(before.compared());
         self.judgement.unknown_pairs += u64::from(before.unknown);
         for (place, state) in context.states.iter_mut().enumerate() {

@@ -207,8 +207,14 @@ fn varies(command: &str) -> bool {
     programs.any(|program| VARYING.contains(&program)) || command.contains("$RANDOM") || command.contains("git fetch")
 }
 
+/// What `$import` calls an agent of which nothing is known.
+pub(crate) const UNKNOWN: &str = "unknown";
+
 /// The profile with a name.
 pub(crate) fn named(name: &str) -> Option<&'static Profile> {
+    if name == UNKNOWN {
+        return Some(&Profile::NONE);
+    }
     vendors::PROFILES.iter().copied().find(|profile| profile.name == name)
 }
 

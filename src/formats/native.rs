@@ -58,6 +58,7 @@ struct CallSeen {
     line: u32,
     range: Range<u32>,
     call: Call,
+    profile: &'static Profile,
     /// What was noted, if anything was; and the agent's context, if it is not the main one's.
     more: Option<Box<(Noted, Option<Context>)>>,
     compacted: bool,
@@ -155,6 +156,7 @@ impl Seen {
                 plain: plain && marks.is_none(),
                 target,
             },
+            profile,
             more: (!noted.is_empty() || context.is_some()).then(|| Box::new((noted, context))),
             compacted: marks.is_some_and(|marks| marks.compacted),
             spoken: marks.is_some_and(|marks| marks.spoken),
@@ -227,7 +229,7 @@ impl<'r> NativeJudge<'r> {
             // a block is in memory: there is nothing that can fail
             let _ = judge.observe_seed(step, subject);
         }
-        for CallSeen { ordinal, line, range, mut call, more, compacted, spoken } in seen.calls {
+        for CallSeen { ordinal, line, range, mut call, profile, more, compacted, spoken } in seen.calls {
             call.place = Place { index: base.records + u64::from(ordinal), line: base.lines + u64::from(line) + 1 };
             let (mut noted, context) = more.map(|more| *more).unwrap_or_default();
             if let Some(context) = context {
@@ -241,10 +243,7 @@ impl<'r> NativeJudge<'r> {
                 (call.epoch, call.words) = (*epochs, *words);
             }
             noted.shift(base.lines + 1);
-            let marked = |tool: &str, args| {
-                let profile = profile_of(None);
-                facts::subject(ruleset, profile, tool, args)
-            };
+            let marked = |tool: &str, args| facts::subject(ruleset, profile, tool, args);
             let subject = || Ok(subject(block, &range, *layout, call.place.line, scratch, marked));
             let _ = judge.observe(&call, &noted, subject);
         }

@@ -1,5 +1,6 @@
 //! The records of an imported recording, and the side report that says of each where it came from.
 
+use super::effect::{Profile, UNKNOWN, named};
 use super::event::{Flags, Location};
 use super::marks::{MEMBER, Marks};
 use super::ordering::Agents;
@@ -83,7 +84,7 @@ impl Imported {
             let at_once = pair.turn != 0 && of_turn.get(&pair.turn).is_some_and(|calls| *calls > 1);
             let by_name = pair.profile.judge(&decode_lossless(tool), view::only_value(&args).ok()).0;
             let marks = Marks {
-                format: Some(if pair.profile.name.is_empty() { self.format } else { pair.profile.name }.to_owned()),
+                format: Some(tools_of(pair.profile, self.format).to_owned()),
                 state: pair.mark,
                 failed: pair.flags.has(Flags::FAILED),
                 no_effect: pair.flags.has(Flags::NO_EFFECT),
@@ -188,6 +189,16 @@ impl Imported {
             line: (at.line > 0).then_some(at.line),
             column: (at.column > 0).then_some(at.column),
         }
+    }
+}
+
+/// What says which tools an agent had: the agent's name, else the format's.
+fn tools_of(profile: &Profile, format: &'static str) -> &'static str {
+    match named(format) {
+        _ if !profile.name.is_empty() => profile.name,
+        // the format has an agent of its own, and this is not its
+        Some(_) => UNKNOWN,
+        None => format,
     }
 }
 

@@ -86,12 +86,11 @@ pub struct CallIndex {
     previous: Option<Print>,
     /// From which index on all calls are identical to the last one.
     run_start: u64,
-    changes: Changes,
 }
 
-/// When what calls see was changed last, by what was changed.
+/// When what calls see was changed last, by what was changed: by any agent, for they share their files.
 #[derive(Debug, Default)]
-struct Changes {
+pub struct Changes {
     /// By a call that may have changed anything.
     anywhere: Option<u64>,
     /// By a call that changed one file: the last of them all, and the last for each file.
@@ -116,7 +115,8 @@ impl Changes {
         }
     }
 
-    fn take(&mut self, call: &Call) {
+    /// Takes in the next call of any agent.
+    pub fn take(&mut self, call: &Call) {
         if call.turn == 0 || call.turn != self.turn {
             self.turn = call.turn;
             self.of_turn.clear();
@@ -160,9 +160,8 @@ impl Changes {
 }
 
 impl CallIndex {
-    /// Takes in the context's next call and says what came before it.
-    pub fn observe(&mut self, call: &Call) -> Occurrence {
-        self.changes.take(call);
+    /// Takes in the context's next call, when the changes know it, and says what came before it.
+    pub fn observe(&mut self, call: &Call, changes: &Changes) -> Occurrence {
         let mut before = Occurrence::default();
         if !call.ran() || !call.known {
             return before;
@@ -189,7 +188,7 @@ impl CallIndex {
             // it says itself that its answer is the one before
             seen.result = entry.answered.and_then(|answered| answered.result);
         }
-        let (changes, run_start) = (&self.changes, self.run_start);
+        let run_start = self.run_start;
         let earlier = |one: &Seen| {
             // the call's own change lies between it and its next answer
             let own = call.mutates() && call.effect != Effect::Undeclared;

@@ -20,7 +20,7 @@ mod seed_index;
 mod stuck_loop;
 
 pub use broken_link::BROKEN_LINK;
-pub use call_index::{CallIndex, Earlier, Occurrence};
+pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
 pub use permission_overreach::{Overreach, PERMISSION_OVERREACH};

@@ -69,7 +69,9 @@ impl RuleState for State {
         let apart = earlier.apart();
         let level = match () {
             () if explained || apart.is_some() => Level::Note,
-            () if earlier.others => Level::Warning,
+            // files and commands are shared with people and other programs, whose doings are in no recording
+            () if !call.plain && earlier.others => Level::Note,
+            () if !call.plain || earlier.others => Level::Warning,
             () => Level::Error,
         };
         let id = sink.hit(call, level, Some(earlier.place));

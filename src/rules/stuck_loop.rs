@@ -71,12 +71,15 @@ struct Step {
     failed: bool,
     mutates: bool,
     poll: bool,
+    turn: u64,
     place: Place,
 }
 
 impl Step {
     fn repeats(&self, other: &Step) -> bool {
-        self.same == other.same && self.failed == other.failed && self.result.is_some() && self.result == other.result
+        let at_once = self.turn != 0 && self.turn == other.turn;
+        let same = self.same == other.same && self.failed == other.failed;
+        same && !at_once && self.result.is_some() && self.result == other.result
     }
 }
 
@@ -85,14 +88,19 @@ impl Step {
 struct Failures {
     places: Vec<Place>,
     count: u64,
+    /// The turn of the last one, and how many turns they were made in: calls made at once cannot learn from each other.
+    turn: u64,
+    turns: u64,
     finding: Option<DraftId>,
 }
 
 impl Failures {
-    fn add(&mut self, place: Place) {
+    fn add(&mut self, call: &Call) {
         self.count += 1;
+        self.turns += u64::from(call.turn == 0 || call.turn != self.turn || self.count == 1);
+        self.turn = call.turn;
         if self.places.len() < super::MOST_RELATED {
-            self.places.push(place);
+            self.places.push(call.place);
         }
     }
 }
@@ -192,6 +200,7 @@ impl State {
             failed: call.failed,
             mutates: call.mutates(),
             poll: call.poll,
+            turn: call.turn,
             place: call.place,
         };
         for length in 1..=LONGEST {
@@ -262,7 +271,7 @@ impl State {
             return false;
         }
         let failures = self.failing.entry(call.same).or_default();
-        failures.add(call.place);
+        failures.add(call);
         extend(failures, call, ROUNDS as u64, "fails again and again, and nothing was changed between", sink)
     }
 
@@ -274,7 +283,7 @@ impl State {
             return false;
         }
         let failures = self.targets.entry((tool, target)).or_default();
-        failures.add(call.place);
+        failures.add(call);
         extend(failures, call, FAILURES, "fails again and again on the same target", sink)
     }
 
@@ -326,7 +335,7 @@ fn extend(failures: &mut Failures, call: &Call, enough: u64, words: &'static str
         draft.add(call.place);
         return true;
     }
-    if failures.count < enough {
+    if failures.count < enough || failures.turns < ROUNDS as u64 {
         return false;
     }
     let id = sink.hit(call, Level::Warning, failures.places.first().copied());

@@ -47,6 +47,15 @@ impl Pointer {
     }
 }
 
+impl Pointer {
+    /// Whether it takes a value as a whole: one with a wildcard leaves what holds a name that wildcards never reach.
+    fn may_take(&self, value: Value<'_>) -> bool {
+        let exact = self.0.iter().all(|segment| matches!(segment, Segment::Name(_)));
+        let text = value.text();
+        exact || !NAMED_ONLY.iter().any(|name| memchr::memmem::find(text, format!("\"{name}\":").as_bytes()).is_some())
+    }
+}
+
 /// Whether a path of names fits the segments.
 fn fits(segments: &[Segment], path: &[String]) -> bool {
     match (segments.split_first(), path.split_first()) {
@@ -195,7 +204,7 @@ impl Walk<'_> {
             let mut first = true;
             for (key, member) in value.members() {
                 self.path.push(key.name().into_owned());
-                if self.is_ignored() {
+                if self.is_ignored(member) {
                     self.left_out = true;
                 } else {
                     if !std::mem::take(&mut first) {
@@ -213,7 +222,7 @@ impl Walk<'_> {
             let mut first = true;
             for (place, item) in value.items().enumerate() {
                 self.path.push(place.to_string());
-                if self.is_ignored() {
+                if self.is_ignored(item) {
                     self.left_out = true;
                 } else {
                     if !std::mem::take(&mut first) {
@@ -229,12 +238,12 @@ impl Walk<'_> {
         }
     }
 
-    fn is_ignored(&self) -> bool {
+    fn is_ignored(&self, value: Value<'_>) -> bool {
         let Some(name) = self.path.last() else { return false };
         let by_name = self.volatile && VOLATILE.contains(&name.as_str());
         by_name
             || self.path.len() == 1 && self.more.contains(&name.as_str())
-            || self.pointers.iter().any(|pointer| fits(&pointer.0, &self.path))
+            || self.pointers.iter().any(|pointer| fits(&pointer.0, &self.path) && pointer.may_take(value))
     }
 }
 
@@ -264,7 +273,7 @@ mod tests {
         let text = r#"{"a":{"offset":1,"x":2},"limit":3,"z":[4,5]}"#;
         for (ignored, left) in [
             ("/**", r#"{"a":{"offset":1},"limit":3}"#),
-            ("/*", r#"{"limit":3}"#),
+            ("/*", r#"{"a":{"offset":1,"x":2},"limit":3}"#),
             ("/a/*", r#"{"a":{"offset":1},"limit":3,"z":[4,5]}"#),
             ("/a/offset", r#"{"a":{"x":2},"limit":3,"z":[4,5]}"#),
             ("/z/0", r#"{"a":{"offset":1,"x":2},"limit":3,"z":[5]}"#),
