@@ -32,6 +32,8 @@ pub mod sanitize;
 
 pub mod json;
 
+pub mod limits;
+
 pub mod secrets;
 
 pub mod transcript;
@@ -51,6 +53,8 @@ pub mod rules;
 pub mod engine;
 
 pub mod seal;
+
+pub mod signature;
 
 pub mod trace;
 

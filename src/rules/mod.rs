@@ -6,6 +6,7 @@
 //! context, which sees that agent's calls in order ([`RuleState`]). Which identical calls came before is remembered once
 //! for all rules, in `call_index`.
 
+mod bad_signature;
 mod broken_link;
 mod call_index;
 mod malformed_transcript;
@@ -18,7 +19,9 @@ mod seal_mismatch;
 mod seal_rewritten;
 mod seed_index;
 mod stuck_loop;
+mod unsigned_seal;
 
+pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
@@ -31,6 +34,7 @@ pub use seal_mismatch::SEAL_MISMATCH;
 pub use seal_rewritten::SEAL_REWRITTEN;
 pub(crate) use seed_index::{SeedIndex, SeedOccurrence, SeedStep};
 pub use stuck_loop::{STUCK_LOOP, StuckLoop};
+pub use unsigned_seal::UNSIGNED_SEAL;
 
 use crate::call::{Call, Key};
 use crate::finding::{ArgumentPlace, Level, Place, Rule};
@@ -39,7 +43,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 10] = [
+pub static RULES: [&Rule; 12] = [
+    &BAD_SIGNATURE,
     &BROKEN_LINK,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,
@@ -50,12 +55,15 @@ pub static RULES: [&Rule; 10] = [
     &SEAL_MISMATCH,
     &SEAL_REWRITTEN,
     &STUCK_LOOP,
+    &UNSIGNED_SEAL,
 ];
 
 /// Whether a rule is about seals and what is judged by, not about single calls.
 #[must_use]
 pub fn guards_evidence(rule: &Rule) -> bool {
-    [&BROKEN_LINK, &POLICY_CHANGED, &SEAL_DELETED, &SEAL_MISMATCH, &SEAL_REWRITTEN].iter().any(|one| one.id == rule.id)
+    let evidence =
+        [&BAD_SIGNATURE, &BROKEN_LINK, &POLICY_CHANGED, &SEAL_DELETED, &SEAL_MISMATCH, &SEAL_REWRITTEN, &UNSIGNED_SEAL];
+    evidence.iter().any(|one| one.id == rule.id)
 }
 
 /// The rule with an id.
