@@ -1,6 +1,7 @@
 //! A call outside what the agent was declared to be allowed.
 
-use crate::finding::{Finding, Level, Rule};
+use crate::finding::{Finding, Level, Rule, TOOL_NAME};
+use crate::sanitize::clip;
 
 /// A tool was called that the scope does not list. The finding's detail is the agent's name.
 pub static PERMISSION_OVERREACH: Rule = Rule {
@@ -17,5 +18,9 @@ pub static PERMISSION_OVERREACH: Rule = Rule {
 fn message(finding: &Finding) -> String {
     // only a call that is known not to have run is less than an error
     let ran = if finding.level == Level::Error { "" } else { " (attempted: the call never ran)" };
-    format!("tool '{}' is not in the declared scope for agent '{}'{ran}", finding.tool_text(), finding.detail_text())
+    format!(
+        "tool '{}' is not in the declared scope for agent '{}'{ran}",
+        finding.tool_text(),
+        clip(finding.detail_text(), TOOL_NAME)
+    )
 }

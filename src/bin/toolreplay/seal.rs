@@ -44,11 +44,13 @@ fn output(args: &SealArgs) -> Option<&Path> {
 
 fn to_file(output: &Path, source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
     let mut failure = None;
-    let written = output::to_file(output, |out| {
-        write(source, shown, common, out).map_err(|error| {
-            failure = Some(error);
-            io::Error::other("sealing failed")
-        })
+    let written = output::to_file(output, |out| match seal(source, common.threads(), out) {
+        Ok(_) => Ok(()),
+        Err(SealError::Write(error)) => Err(error),
+        Err(SealError::Read(error)) => {
+            failure = Some(refused(shown, error));
+            Err(io::Error::other("sealing failed"))
+        }
     });
     failure.map_or(written, Err)
 }
