@@ -90,5 +90,27 @@ pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) 
     }
 }
 
+/// Whether a file is a report of an audit, in whatever format, by its first and its last bytes. What a configuration asks
+/// for may replace nothing else.
+#[must_use]
+pub fn is_one(start: &[u8], end: &[u8]) -> bool {
+    let holds = |text: &[u8], words: &str| memchr::memmem::find(text, words.as_bytes()).is_some();
+    let starts = |words: &str| start.starts_with(words.as_bytes());
+    let last_lines = || {
+        let end = String::from_utf8_lossy(end);
+        let lines: Vec<&str> = end.lines().collect();
+        let summary = |line: &str| line.strip_prefix("toolreplay ").unwrap_or(line).starts_with("audit");
+        lines.windows(2).any(|pair| summary(pair[0]) && pair[1].starts_with("coverage: "))
+    };
+    starts("## toolreplay ")
+        || starts("verdict=")
+        || start.trim_ascii() == b"[]"
+        || starts("[\n  {\n    \"description\": ") && holds(start, "\"check_name\"")
+        || starts("{\n  \"schema_version\": ") && holds(start, "\"name\": \"toolreplay\"")
+        || starts("{\"$schema\":\"https://json.schemastore.org/sarif-") && holds(start, "\"name\":\"toolreplay\"")
+        || starts("<?xml ") && holds(start, "<testsuites") && (holds(start, "malformed-transcript") || end.len() < 200)
+        || last_lines()
+}
+
 /// The version in reports.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -19,11 +19,17 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(unix)]
+mod redact;
 mod refusals;
 mod registry;
 mod robust;
+mod security;
+mod signing;
 #[cfg(unix)]
 mod trace_run;
+#[cfg(unix)]
+mod writes;
 
 use std::ffi::OsStr;
 use std::io::Write as _;

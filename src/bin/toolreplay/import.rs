@@ -2,6 +2,7 @@
 
 use crate::args::{Common, ImportArgs};
 use crate::exit::{self, Outcome};
+use crate::guard::{self, Writes};
 use crate::inputs::{self, Place};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
@@ -22,6 +23,10 @@ pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
     }
     let place = Place::current()?;
     let inputs = files(&place, &args.files, common)?;
+    let output = args.output.as_deref().filter(|_| !to_stdout);
+    let losses = args.report_losses.as_deref().map(|path| (path, Writes::Report));
+    let sources = || inputs.iter().filter_map(|input| input.path.as_deref());
+    guard::outputs(output.map(|path| (path, Writes::Transcript)).into_iter().chain(losses), sources())?;
     let mut imported = read(&inputs, &options, common)?;
     say(&imported, &inputs);
     let code = match failure(&imported, &inputs, &options) {
@@ -31,11 +36,18 @@ pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
         }
         None => exit::CLEAN,
     };
+    let parts = imported.parts();
+    if let Some(path) = output {
+        // each agent's transcript has a path that only the recording told
+        let paths: Vec<PathBuf> = parts.iter().map(|part| beside(path, &part.name)).collect();
+        let transcripts = paths.iter().map(|path| (path.as_path(), Writes::Transcript));
+        guard::outputs(transcripts.chain(losses), sources())?;
+    }
     if let Some(path) = &args.report_losses {
         output::to_file(path, |out| imported.write_report(out))?;
     }
-    for part in imported.parts() {
-        match args.output.as_deref().filter(|_| !to_stdout) {
+    for part in parts {
+        match output {
             Some(path) => output::to_file(&beside(path, &part.name), |out| imported.write(&part, out))?,
             None => output::to_stdout(|out| imported.write(&part, out))?,
         }

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, Reports, When};
 use crate::exit::{self, Outcome};
+use crate::guard::resolved;
 use anyhow::{Context as _, bail};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -52,51 +53,6 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
         }
     }
     Ok(targets)
-}
-
-/// Refuses reports that would overwrite what is read.
-pub(crate) fn spare<'p>(targets: &'p [ReportTarget], inputs: impl IntoIterator<Item = &'p Path>) -> anyhow::Result<()> {
-    spare_paths(targets.iter().filter_map(|target| target.path.as_deref()), inputs)
-}
-
-/// Refuses outputs that are inputs, under whatever name.
-pub(crate) fn spare_paths<'p>(
-    outputs: impl IntoIterator<Item = &'p Path>,
-    inputs: impl IntoIterator<Item = &'p Path>,
-) -> anyhow::Result<()> {
-    let outputs: Vec<(&Path, PathBuf)> = outputs.into_iter().map(|path| (path, resolved(path))).collect();
-    if outputs.is_empty() {
-        return Ok(());
-    }
-    for input in inputs.into_iter().filter(|input| input.as_os_str() != "-") {
-        // a device may be read and written at once
-        if input.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            continue;
-        }
-        let input_place = resolved(input);
-        if let Some((output, _)) = outputs.iter().find(|(_, place)| *place == input_place) {
-            bail!("{} is read by this very command, and would be overwritten; write to another file", output.display());
-        }
-    }
-    Ok(())
-}
-
-/// The file behind a path, whether it is there yet or not: links are followed.
-fn resolved(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    // a link to nothing is written through as well; a few steps are enough for all but loops
-    for _ in 0..8 {
-        let Ok(link) = fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(link);
-    }
-    if let Ok(whole) = fs::canonicalize(&path) {
-        return whole;
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (fs::canonicalize(folder), path.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => path,
-    }
 }
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.

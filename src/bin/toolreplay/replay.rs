@@ -3,7 +3,7 @@
 use crate::args::{Common, ReplayArgs};
 use crate::exit::Outcome;
 use crate::inputs::Place;
-use crate::output;
+use crate::{guard, output};
 use anyhow::bail;
 use std::path::PathBuf;
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let targets = output::targets(&args.reports)?;
-    output::spare(&targets, args.files.iter().map(PathBuf::as_path))?;
+    guard::reports(&targets, args.files.iter().map(PathBuf::as_path))?;
     let report = report(
         Command::Replay,
         &inputs(&args.files)?,

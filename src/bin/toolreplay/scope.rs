@@ -2,7 +2,7 @@
 
 use crate::args::{Common, ScopeArgs};
 use crate::exit::Outcome;
-use crate::{output, replay};
+use crate::{guard, output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use toolreplay::scope::{MAX_SCOPE, Scope};
 
 pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
-    output::spare(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
+    guard::reports(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
     let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?), args.importing.options());
     let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
     output::finish(&report, &targets, args.files.len() == 1, common)
@@ -23,6 +23,10 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
 pub(crate) fn read(path: &Path) -> anyhow::Result<Scope> {
     let shown = path.display().to_string();
     let mut text = Vec::new();
+    // a pipe would be waited for
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        bail!("cannot read the scope file {shown}: it is no regular file");
+    }
     let file = File::open(path).with_context(|| format!("cannot open the scope file {shown}"))?;
     file.take(MAX_SCOPE + 1).read_to_end(&mut text).with_context(|| format!("cannot read the scope file {shown}"))?;
     if text.len() as u64 > MAX_SCOPE {

@@ -107,13 +107,6 @@ fn redaction_is_idempotent_and_keeps_equality() {
 }
 
 #[test]
-fn colliding_tags_are_told_apart() {
-    let redactor = plain();
-    let marks: BTreeSet<String> = (0..2000).map(|n| redactor.mark("r", &format!("secret {n}"))).collect();
-    assert_eq!(marks.len(), 2000);
-}
-
-#[test]
 fn fields_by_name() {
     let mut value = json!({
         "password": "hunter2", "dbPassword": "x", "X-Api-Key": "y", "pin": 1, "aws_secret_access_key": "z",
@@ -154,18 +147,4 @@ fn fields_by_name() {
     assert!(hidden(&arguments["apiKey"]) && arguments["n"] == 1);
     assert!(!value["twice"].as_str().unwrap().contains("\\\"q"), "{value}");
     assert!(!value.to_string().contains("known-literal-value"));
-}
-
-#[test]
-fn every_sensitive_name_has_one_of_the_parts() {
-    assert!(SENSITIVE.is_sorted() && SENSITIVE.iter().all(|name| name.split('_').count() <= 3));
-    for name in SENSITIVE {
-        assert!(
-            is_sensitive(name) && is_sensitive(&format!("my_{name}_here")) && !is_sensitive(&format!("x{name}")),
-            "{name}"
-        );
-        // With and without what separates its words: `api_key`, `apiKey`.
-        assert!(may_be_sensitive(name) && may_be_sensitive(&name.to_uppercase()), "{name}");
-    }
-    assert!(SENSITIVE.contains(&"xsrf_token") && !may_be_sensitive("content") && !may_be_sensitive("role"));
 }

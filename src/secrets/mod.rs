@@ -1,0 +1,362 @@
+//! What secrets look like, in one place: for the recorder, which takes them out, for the rule that reports them, and
+//! for `redact`, which masks them in a recording.
+//!
+//! A secret shows by its own form (`shapes`), by what stands before it (`assigned`), or by the name of the member that
+//! holds it (`fields`). All of it works on any bytes, in time that grows with their length alone, and gives stretches,
+//! never copies: nothing here prints a secret. Not searched: base64 content of images and files.
+
+mod assigned;
+mod checks;
+mod class;
+mod examples;
+mod fields;
+mod mask;
+mod names;
+mod recording;
+mod shapes;
+mod view;
+
+pub use mask::{Masker, is_mark};
+pub use names::{fold, is_secret_name, is_token_name};
+pub use recording::{Changes, RedactError, redact};
+
+use crate::json::view::only_value;
+use std::ops::Range;
+
+/// How many times text inside text is opened.
+const LEVELS: u8 = 3;
+
+/// How sure it is that a stretch is a secret. Whoever writes a recording takes all of them out; only what is at least
+/// likely is worth telling a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It may be one: short, cut, of no whole form, an example, an ordinary word.
+    Possible,
+    /// It has the form, the length and the randomness of one.
+    Likely,
+    /// A checksum or a structure proves it.
+    Certain,
+}
+
+/// What tells a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A token of a vendor's form.
+    Token,
+    /// The block of a private key.
+    PrivateKey,
+    /// A part of an address.
+    Url,
+    /// A name, a header or an option before it.
+    Assigned,
+    /// The name of the member that holds it.
+    Field,
+    /// The same, and it stands there without quotes.
+    Bare,
+}
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Which shape: `github-token`.
+    pub id: &'static str,
+    /// What told it.
+    pub kind: Kind,
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// How many levels of escapes are to be undone to read it.
+    pub level: u8,
+}
+
+/// The same within one level.
+struct Found {
+    id: &'static str,
+    kind: Kind,
+    range: Range<usize>,
+    certainty: Certainty,
+}
+
+/// Finds secrets; what it looks for beside the table is fixed when it is made.
+#[derive(Default)]
+pub struct Finder {
+    known: Option<aho_corasick::AhoCorasick>,
+    fields: std::collections::BTreeSet<String>,
+}
+
+impl std::fmt::Debug for Finder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = self.known.as_ref().map_or(0, aho_corasick::AhoCorasick::patterns_len);
+        f.debug_struct("Finder").field("known", &known).field("fields", &self.fields).finish()
+    }
+}
+
+impl Finder {
+    /// A finder that also knows these literal secrets and these names of fields.
+    pub fn new<F: AsRef<str>>(known: impl IntoIterator<Item = Vec<u8>>, fields: impl IntoIterator<Item = F>) -> Finder {
+        let known: Vec<Vec<u8>> = known.into_iter().filter(|secret| !secret.is_empty()).collect();
+        let kind = aho_corasick::MatchKind::LeftmostLongest;
+        let build = || aho_corasick::AhoCorasick::builder().match_kind(kind).build(&known).ok();
+        Finder {
+            known: if known.is_empty() { None } else { build() },
+            fields: fields.into_iter().map(|field| fold(field.as_ref())).collect(),
+        }
+    }
+
+    /// Whether the value of a field of this name is secret.
+    #[must_use]
+    pub fn is_secret_field(&self, name: &str) -> bool {
+        is_secret_name(name) || self.is_own(name)
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        !self.fields.is_empty() && name.len() <= names::LONGEST && self.fields.contains(&fold(name))
+    }
+
+    /// The secrets in a text, in order, none within another.
+    #[must_use]
+    pub fn find(&self, text: &[u8]) -> Vec<Match> {
+        let mut out = Vec::new();
+        self.levels(text, LEVELS, &mut out);
+        united(out)
+    }
+
+    /// The secrets in a line of JSON, or in a whole document: no match reaches beyond the string that holds it.
+    #[must_use]
+    pub fn find_in_json(&self, text: &[u8]) -> Vec<Match> {
+        let mut out = Vec::new();
+        self.strings(text, LEVELS, &mut out);
+        united(out)
+    }
+
+    fn strings(&self, text: &[u8], deeper: u8, out: &mut Vec<Match>) {
+        let mut found = Vec::new();
+        self.fields_in(text, &mut found);
+        out.extend(found.into_iter().map(|found| found.at_level(0)));
+        let mut at = 0;
+        while let Some(open) = text.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
+            let start = at + open + 1;
+            let end = crate::json::string_end(text, start).min(text.len());
+            let content = &text[start..end];
+            at = end + 1;
+            if content.len() < SHORTEST {
+                continue;
+            }
+            let from = out.len();
+            match view::unescaped(content) {
+                Some(inner) => {
+                    self.levels(&inner.text, deeper, out);
+                    for one in &mut out[from..] {
+                        one.range = inner.origin(&one.range);
+                    }
+                }
+                None => self.levels(content, 0, out),
+            }
+            for one in &mut out[from..] {
+                one.range = one.range.start + start..one.range.end + start;
+                one.level += 1;
+            }
+        }
+    }
+
+    fn levels(&self, text: &[u8], deeper: u8, out: &mut Vec<Match>) {
+        // what is JSON as a whole is read as such, and stays JSON
+        if deeper > 0 && text.trim_ascii_start().starts_with(b"{") && only_value(text).is_ok() {
+            return self.strings(text, deeper - 1, out);
+        }
+        let mut found = Vec::new();
+        self.fields_in(text, &mut found);
+        // a mark is a border: nothing is read across it
+        let mut at = 0;
+        for mark in mask::marks(text).chain(std::iter::once(text.len()..text.len())) {
+            if mark.start > at {
+                self.stretch(&text[at..mark.start], at, &mut found);
+            }
+            at = mark.end;
+        }
+        out.extend(found.into_iter().map(|found| found.at_level(0)));
+        if deeper > 0
+            && let Some(inner) = view::unescaped(text)
+        {
+            let from = out.len();
+            self.levels(&inner.text, deeper - 1, out);
+            for one in &mut out[from..] {
+                one.range = inner.origin(&one.range);
+                one.level += 1;
+            }
+        }
+    }
+
+    fn fields_in(&self, text: &[u8], found: &mut Vec<Found>) {
+        if memchr::memchr(b'"', text).is_some() {
+            let own = |name: &str| self.is_own(name);
+            fields::find(text, (!self.fields.is_empty()).then_some(&own), found);
+        }
+    }
+
+    fn stretch(&self, text: &[u8], base: usize, found: &mut Vec<Found>) {
+        if let Some(known) = &self.known {
+            found.extend(known.find_iter(text).map(|hit| Found {
+                id: "known-secret",
+                kind: Kind::Token,
+                range: base + hit.start()..base + hit.end(),
+                certainty: Certainty::Certain,
+            }));
+        }
+        shapes::find(text, base, found);
+        assigned::find(text, base, found);
+    }
+}
+
+/// No secret is shorter.
+const SHORTEST: usize = 4;
+
+impl Found {
+    fn at_level(self, level: u8) -> Match {
+        Match { id: self.id, kind: self.kind, range: self.range, certainty: self.certainty, level }
+    }
+}
+
+/// Whether an option's argument is a secret: by its name, by what stood before it, by what it is.
+#[must_use]
+pub fn takes_secret(option: &[u8], before: &[u8], value: &[u8]) -> bool {
+    fields::takes_secret(option, before, value)
+}
+
+/// Whether the value of a field that is called `token` is a token: models write their words into such fields as well.
+#[must_use]
+pub fn is_token(value: &str) -> bool {
+    fields::is_token(value.as_bytes())
+}
+
+/// Secrets that vendors' forms tell, in a text that holds no escapes worth undoing: what a rule asks of large texts.
+#[must_use]
+pub fn find_shapes(text: &[u8]) -> Vec<Match> {
+    let mut found = Vec::new();
+    shapes::find(text, 0, &mut found);
+    united(found.into_iter().map(|found| found.at_level(0)).collect())
+}
+
+/// In order; of those that overlap one that covers them all, named after the surest.
+fn united(mut all: Vec<Match>) -> Vec<Match> {
+    all.retain(|one| !one.range.is_empty());
+    all.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end), one.level));
+    let mut out: Vec<Match> = Vec::with_capacity(all.len());
+    for one in all {
+        match out.last_mut() {
+            Some(last) if one.range.start < last.range.end => {
+                let end = last.range.end.max(one.range.end);
+                if one.certainty > last.certainty {
+                    let bare = last.kind == Kind::Bare;
+                    *last = Match { range: last.range.start..end, ..one };
+                    if bare {
+                        last.kind = Kind::Bare;
+                    }
+                } else {
+                    last.range.end = end;
+                }
+            }
+            _ => out.push(one),
+        }
+    }
+    out
+}
+
+/// The text with its secrets replaced by marks; what is no secret stays byte for byte.
+pub fn masked(text: &[u8], matches: &[Match], masker: &Masker, out: &mut Vec<u8>) {
+    let mut at = 0;
+    for one in matches {
+        let (Some(before), Some(secret)) = (text.get(at..one.range.start), text.get(one.range.clone())) else {
+            continue;
+        };
+        out.extend_from_slice(before);
+        // the value of a member has its own escapes
+        let level = one.level + u8::from(one.kind == Kind::Field);
+        let mark = masker.mark(one.id, &view::peeled(secret, level));
+        if one.kind == Kind::Bare {
+            // a number becomes a string, as deep as it stands
+            let quote = (0..one.level).fold(b"\"".to_vec(), |quote, _| {
+                quote
+                    .iter()
+                    .flat_map(|&byte| if matches!(byte, b'"' | b'\\') { vec![b'\\', byte] } else { vec![byte] })
+                    .collect()
+            });
+            out.extend_from_slice(&quote);
+            out.extend_from_slice(mark.as_bytes());
+            out.extend_from_slice(&quote);
+        } else {
+            out.extend_from_slice(mark.as_bytes());
+        }
+        at = one.range.end;
+    }
+    out.extend_from_slice(text.get(at..).unwrap_or_default());
+}
+
+/// What a shape is, in words: `a GitHub token`.
+#[must_use]
+pub fn describe(id: &str) -> &'static str {
+    NAMED.iter().find(|(known, _)| *known == id).map_or("a secret", |(_, words)| words)
+}
+
+/// Every id, sorted, in words.
+pub const NAMED: &[(&str, &str)] = &[
+    ("age-key", "an age secret key"),
+    ("anthropic-key", "an Anthropic key"),
+    ("assigned-secret", "a value that its name calls a secret"),
+    ("atlassian-token", "an Atlassian token"),
+    ("authorization", "a credential of an Authorization header"),
+    ("aws-key-id", "an AWS access key id"),
+    ("azure-key", "an Azure account key"),
+    ("buildkite-token", "a Buildkite token"),
+    ("cookie", "cookies"),
+    ("databricks-token", "a Databricks token"),
+    ("digitalocean-token", "a DigitalOcean token"),
+    ("docker-token", "a Docker token"),
+    ("doppler-token", "a Doppler token"),
+    ("field", "a value that its field calls a secret"),
+    ("figma-token", "a Figma token"),
+    ("github-token", "a GitHub token"),
+    ("gitlab-token", "a GitLab token"),
+    ("google-key", "a Google API key"),
+    ("google-secret", "a Google client secret"),
+    ("google-token", "a Google access token"),
+    ("grafana-token", "a Grafana token"),
+    ("groq-key", "a Groq key"),
+    ("hugging-face-token", "a Hugging Face token"),
+    ("jwt", "a JSON Web Token"),
+    ("known-secret", "a secret that was named"),
+    ("langfuse-key", "a Langfuse key"),
+    ("langsmith-key", "a LangSmith key"),
+    ("linear-key", "a Linear key"),
+    ("new-relic-key", "a New Relic key"),
+    ("notion-token", "a Notion token"),
+    ("npm-token", "an npm token"),
+    ("nvidia-key", "an NVIDIA key"),
+    ("openai-key", "an OpenAI key"),
+    ("openrouter-key", "an OpenRouter key"),
+    ("perplexity-key", "a Perplexity key"),
+    ("planetscale-token", "a PlanetScale token"),
+    ("postman-key", "a Postman key"),
+    ("private-key", "a private key"),
+    ("pypi-token", "a PyPI token"),
+    ("replicate-token", "a Replicate token"),
+    ("rubygems-key", "a RubyGems key"),
+    ("sendgrid-key", "a SendGrid key"),
+    ("sentry-token", "a Sentry token"),
+    ("shopify-token", "a Shopify token"),
+    ("slack-token", "a Slack token"),
+    ("stripe-key", "a Stripe live key"),
+    ("stripe-test-key", "a Stripe test key"),
+    ("stripe-webhook-secret", "a Stripe web hook secret"),
+    ("supabase-key", "a Supabase key"),
+    ("tailscale-key", "a Tailscale key"),
+    ("url-password", "a password in a URL"),
+    ("url-secret", "a secret parameter of a URL"),
+    ("vault-token", "a Vault token"),
+    ("webhook-url", "the secret path of a web hook"),
+    ("xai-key", "an xAI key"),
+];
+
+#[cfg(test)]
+mod tests;
