@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
-    Change, Input, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart,
+    Change, Input, Outcome, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, signature_lost,
+    told_apart,
 };
 use toolreplay::finding::Finding;
 use toolreplay::formats::{self, Opening, Options};
@@ -57,6 +58,30 @@ pub(crate) struct Changed {
     pub(crate) findings: Vec<Change>,
     /// Submodules whose files nothing can be held against.
     pub(crate) unknown: Vec<PathBuf>,
+}
+
+/// The signatures that the base revision has beside sealed transcripts which have none now.
+pub(crate) fn lost_signatures(
+    base: &Base,
+    place: &Place,
+    inputs: &[Input],
+    outcomes: &[Outcome],
+) -> anyhow::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for (input, outcome) in inputs.iter().zip(outcomes) {
+        let Some(path) = input.path.as_deref().filter(|_| outcome.chain.is_some()) else { continue };
+        for path in toolreplay::audit::beside(path) {
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let Some(inside) = place.inside(&path) else { continue };
+            if base.open_file(&inside)?.is_some() {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                changes.push(signature_lost(input, &name));
+            }
+        }
+    }
+    Ok(changes)
 }
 
 /// A policy as the run is judged by it, and what is to be said about its change.

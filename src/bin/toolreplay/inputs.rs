@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use toolreplay::audit::Input;
+use toolreplay::audit::{self, Input};
 use toolreplay::formats;
 use walkdir::WalkDir;
 
@@ -232,6 +232,7 @@ impl Found {
             }
             // a link to nothing
             Err(_) if wanted(path) => self.inputs.push(place.input(path)),
+            _ if audit::stands_beside(path) => {}
             _ => self.passed_over += 1,
         }
     }

@@ -15,6 +15,7 @@ mod guard;
 mod import;
 mod inputs;
 mod interrupt;
+mod keygen;
 mod output;
 mod progress;
 mod redact;
@@ -23,6 +24,7 @@ mod schema;
 mod scope;
 mod seal;
 mod seal_all;
+mod signing;
 mod trace;
 mod verify;
 
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Formats(args) => formats::run(&args),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Trace(args) => args.run(&common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
