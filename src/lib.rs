@@ -31,6 +31,8 @@ pub mod sanitize;
 
 pub mod json;
 
+pub mod limits;
+
 pub mod secrets;
 
 pub mod transcript;

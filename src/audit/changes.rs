@@ -3,7 +3,7 @@
 //!
 //! Where the older texts come from (git, most often) is the caller's business; here they are compared.
 
-use super::run::{Input, Outcome, Source, first_record, layout};
+use super::run::{self, Input, Outcome, Source};
 use crate::finding::{Finding, Fingerprint, Level, Rule};
 use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN};
 use crate::seal::{self, ExtendsError};
@@ -11,7 +11,7 @@ use crate::sealed_pair::{self, CompareError, Difference, Mismatch};
 use crate::transcript::{Layout, ReadError};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -61,9 +61,8 @@ impl Review {
 ///
 /// # Errors
 /// A read that failed.
-pub fn told_apart<R: Read + Send>(mut source: R) -> io::Result<(Layout, impl Read + Send)> {
-    let start = first_record(&mut source)?;
-    Ok((layout(&start), Cursor::new(start).chain(source)))
+pub fn told_apart<R: Read + Send>(source: R) -> io::Result<(Layout, impl Read + Send)> {
+    run::told_apart(source)
 }
 
 /// Compares a sealed transcript with that of the base revision: a finding if it is not that one continued.

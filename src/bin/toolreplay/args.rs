@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use toolreplay::finding::Level;
 use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
+use toolreplay::limits::{Budget, Limits};
 use toolreplay::report::Format;
 use toolreplay::{rules, schema};
 
@@ -323,11 +324,76 @@ pub(crate) struct Importing {
     /// Let recordings pass of which lines could not be read, or results have no call
     #[arg(long)]
     pub(crate) allow_loss: bool,
+
+    #[command(flatten)]
+    pub(crate) lines: LineBound,
+
+    /// The longest JSON document that is read, such as 100M [default and most: 640M]
+    #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
+    pub(crate) max_document: Option<u64>,
+
+    /// How much all compressed files together may unpack to, such as 500M [default: 4G]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits")]
+    pub(crate) max_unpacked: Option<u64>,
 }
 
 impl Importing {
+    /// Options with a budget of their own, of which nothing is used.
     pub(crate) fn options(self) -> Options {
-        Options { from: self.from, allow_loss: self.allow_loss, ..Options::default() }
+        Options { from: self.from, allow_loss: self.allow_loss, budget: self.budget(), ..Options::default() }
+    }
+
+    fn budget(self) -> Budget {
+        let limits = self.lines.limits();
+        Budget::new(Limits {
+            document: self.max_document.unwrap_or(limits.document),
+            unpacked: self.max_unpacked.unwrap_or(limits.unpacked),
+            ..limits
+        })
+    }
+}
+
+/// How long lines may be.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LineBound {
+    /// The longest line that is read, such as 100M [default and most: 640M]
+    #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
+    pub(crate) max_line: Option<u64>,
+}
+
+impl LineBound {
+    fn limits(self) -> Limits {
+        let limits = Limits::default();
+        Limits { line: self.max_line.unwrap_or(limits.line), ..limits }
+    }
+
+    /// A budget of which nothing is used.
+    pub(crate) fn budget(self) -> Budget {
+        Budget::new(self.limits())
+    }
+}
+
+/// A number of bytes, with the units K, M and G of 1,024 each.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, bits) = match text.char_indices().last() {
+        Some((at, 'K')) => (&text[..at], 10),
+        Some((at, 'M')) => (&text[..at], 20),
+        Some((at, 'G')) => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    let number = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+    number
+        .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(1 << bits))
+        .filter(|size| *size > 0)
+        .ok_or_else(|| "expected a number of bytes such as 1000000, 64K, 100M or 2G".to_owned())
+}
+
+/// A number of bytes that one text can have.
+fn text_size(text: &str) -> Result<u64, String> {
+    let most = Limits::default().line;
+    match size(text)? {
+        size if size > most => Err(format!("at most {}M can be read at once", most >> 20)),
+        size => Ok(size),
     }
 }
 
@@ -354,6 +420,9 @@ pub(crate) struct SealAllArgs {
     pub(crate) allow_empty: bool,
 
     #[command(flatten)]
+    pub(crate) lines: LineBound,
+
+    #[command(flatten)]
     pub(crate) sign: Sign,
 
     #[command(flatten)]
@@ -378,6 +447,9 @@ pub(crate) struct VerifyArgs {
     /// Demand that the last digest of FILE is this one: shows whether the tail was cut off
     #[arg(long, value_name = "DIGEST", value_parser = digest_parser)]
     pub(crate) expect: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) lines: LineBound,
 
     #[command(flatten)]
     pub(crate) signing: Signing,

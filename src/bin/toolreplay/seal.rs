@@ -11,6 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
+use toolreplay::limits::Budget;
 use toolreplay::seal::{GENESIS, SealError, Sealed, Start, check, seal_from, verify_from};
 use toolreplay::transcript::ReadError;
 
@@ -42,12 +43,14 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     }
     let sealing = Sealing { shown: &input.shown, start: &start, common };
     // what is no transcript becomes one first
-    match import::transcript_of(&input, args.importing.options(), common)? {
+    let options = args.importing.options();
+    let budget = options.budget.clone();
+    match import::transcript_of(&input, options, common)? {
         Transcript::File(path, _keep) => {
             let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
             match output(args) {
-                Some(output) => to_file(output, source()?, &sealing, &signers)?,
-                None => file_to_stdout(source()?, &sealing)?,
+                Some(output) => to_file(output, budget.lines(source()?), &sealing, &signers)?,
+                None => file_to_stdout(source()?, &budget, &sealing)?,
             }
         }
         Transcript::Stream(source) => match output(args) {
@@ -100,8 +103,8 @@ fn to_file(output: &Path, source: impl Read + Send, sealing: &Sealing<'_>, signe
 
 /// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
 /// twice, what can be read only once waits.
-fn file_to_stdout(mut file: File, sealing: &Sealing<'_>) -> anyhow::Result<()> {
-    check(&mut file, sealing.common.threads()).map_err(|error| refused(sealing.shown, error))?;
+fn file_to_stdout(mut file: File, budget: &Budget, sealing: &Sealing<'_>) -> anyhow::Result<()> {
+    check(budget.lines(&mut file), sealing.common.threads()).map_err(|error| refused(sealing.shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked

@@ -13,6 +13,7 @@ use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
 use toolreplay::judge::Judgement;
+use toolreplay::limits::Budget;
 use toolreplay::seal::{Chain, GENESIS, SealError, Sealed, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
 use toolreplay::transcript::Layout;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     twins.iter().try_for_each(|twin| signers.check(twin))?;
     let mut outcomes = Vec::new();
     for (input, twin) in found.inputs.iter_mut().zip(&twins) {
-        let outcome = sealed(input, twin, common)?;
+        let outcome = sealed(input, twin, &args.lines.budget(), common)?;
         if let Some(chain) = outcome.chain.as_ref().filter(|chain| chain.broken.is_none()) {
             signers.sign(twin, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
         }
@@ -94,7 +95,7 @@ fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
 }
 
 /// Seals one transcript. What cannot be read is an outcome, as in an audit; what cannot be written ends the run.
-fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome> {
+fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyhow::Result<Outcome> {
     let shown = twin.display().to_string();
     if twin.exists()
         && let Some(refused) = refused(input, twin)?
@@ -109,7 +110,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
         Err(error) => failure = Some(error),
         Ok(source) => {
             let mut out = io::BufWriter::new(&mut sealed);
-            match seal(source, common.threads(), &mut out) {
+            match seal(budget.lines(source), common.threads(), &mut out) {
                 Ok(links) => done = Some(links),
                 Err(SealError::Read(error)) => failure = Some(Failure::from(error)),
                 Err(SealError::Write(error)) => return Err(error).context("cannot write a temporary file"),

@@ -18,7 +18,8 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
         args.files.iter().chain(&args.extends).chain(&args.continues).chain(&args.signing.trust).map(PathBuf::as_path),
     )?;
     let inputs = replay::inputs(&args.files)?;
-    let mut outcomes = audit::run(&inputs, &Plan::Verify(args.expect.clone()), common.threads(), &Progress::default());
+    let plan = Plan::Verify(args.expect.clone(), args.lines.budget());
+    let mut outcomes = audit::run(&inputs, &plan, common.threads(), &Progress::default());
     if let (Some(start), [input], [outcome]) = (series(&args.continues, common)?, &inputs[..], &mut outcomes[..])
         && outcome.chain.is_some()
     {
