@@ -12,11 +12,13 @@ mod examples;
 mod fields;
 mod mask;
 mod names;
+mod recording;
 mod shapes;
 mod view;
 
 pub use mask::{Masker, is_mark};
 pub use names::{fold, is_secret_name, is_token_name};
+pub use recording::{Changes, RedactError, redact};
 
 use crate::json::view::only_value;
 use std::ops::Range;

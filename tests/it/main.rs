@@ -19,10 +19,13 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(unix)]
+mod redact;
 mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod signing;
 #[cfg(unix)]
 mod trace_run;
 #[cfg(unix)]

@@ -24,6 +24,8 @@ pub(crate) enum Writes {
     Report,
     Transcript,
     Sealed,
+    /// A recording of any format, which replaces none.
+    Redacted,
 }
 
 /// Refuses reports that would overwrite what is read, or evidence.

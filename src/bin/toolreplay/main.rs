@@ -9,16 +9,20 @@ mod completions;
 mod exit;
 mod explain;
 mod formats;
+mod git;
 mod guard;
 mod import;
 mod inputs;
+mod keygen;
 mod output;
 mod progress;
+mod redact;
 mod replay;
 mod schema;
 mod scope;
 mod seal;
 mod seal_all;
+mod signing;
 mod trace;
 mod verify;
 
@@ -37,10 +41,12 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
+        Command::Redact(args) => redact::run(&args),
         Command::Import(args) => import::run(&args, &common),
         Command::Formats(args) => formats::run(&args),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Trace(args) => args.run(&common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
