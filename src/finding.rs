@@ -40,7 +40,7 @@ impl fmt::Display for Level {
 }
 
 /// A tool's name as findings keep it: cut to a readable length, and with what tells the whole name from every other.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolName {
     /// At most 200 characters, lone surrogates as their escapes.
     pub shown: Box<str>,
@@ -55,15 +55,15 @@ impl ToolName {
         ToolName { shown, identity: short_digest(&[canonical]) }
     }
 
-    /// Whether this is exactly the given name.
+    /// The name that a text is.
     #[must_use]
-    pub fn is(&self, name: &str) -> bool {
-        self.identity == short_digest(&[&canonical_string(name)])
+    pub fn of(name: &str) -> ToolName {
+        ToolName::new(&canonical_string(name))
     }
 }
 
-/// Characters of a tool's name that findings keep.
-const TOOL_NAME: usize = 200;
+/// Characters of a name that findings keep.
+pub(crate) const TOOL_NAME: usize = 200;
 
 /// Half of the SHA-256 of the parts, one behind the other.
 fn short_digest(parts: &[&[u8]]) -> [u8; 16] {

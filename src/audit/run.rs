@@ -216,9 +216,15 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
         work(place, threads);
     }
     let outcomes = outcomes.into_inner().unwrap_or_default();
+<<<<<<< HEAD
     // no outcome is no pass
     let lost = || Outcome { failure: Some(Failure::of_file("it was not judged".to_owned())), ..Outcome::default() };
     outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect()
+=======
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(Option::unwrap_or_default).collect();
+    super::chains::explain(inputs, &mut outcomes, threads);
+    outcomes
+>>>>>>> main
 }
 
 /// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
@@ -400,6 +406,11 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
             format!("it does not extend the older chain: at index {index} expected {expected}, found {found}")
         }
         Break::Head => format!("its last digest is not the expected one: expected {expected}, found {found}"),
+        Break::Fork => format!("{found} goes on from {expected} as well"),
+    };
+    let detail = match broken.damage {
+        Some(damage) => format!("{detail}: {}", damage.words()),
+        None => detail,
     };
     Finding {
         level: rules::BROKEN_LINK.level,

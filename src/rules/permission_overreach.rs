@@ -2,7 +2,8 @@
 
 use super::{Arguments, CallRule, Memo, Needs, Spot};
 use crate::call::Call;
-use crate::finding::{Finding, Level, Rule};
+use crate::finding::{Finding, Level, Rule, TOOL_NAME};
+use crate::sanitize::clip;
 use crate::scope::Scope;
 use std::sync::Arc;
 
@@ -57,5 +58,9 @@ impl CallRule for Overreach {
 
 fn message(finding: &Finding) -> String {
     let ran = if finding.never_ran { " (attempted: the call never ran)" } else { "" };
-    format!("tool '{}' is not in the declared scope for agent '{}'{ran}", finding.tool_text(), finding.detail_text())
+    format!(
+        "tool '{}' is not in the declared scope for agent '{}'{ran}",
+        finding.tool_text(),
+        clip(finding.detail_text(), TOOL_NAME)
+    )
 }
