@@ -216,15 +216,11 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
         work(place, threads);
     }
     let outcomes = outcomes.into_inner().unwrap_or_default();
-<<<<<<< HEAD
     // no outcome is no pass
     let lost = || Outcome { failure: Some(Failure::of_file("it was not judged".to_owned())), ..Outcome::default() };
-    outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect()
-=======
-    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(Option::unwrap_or_default).collect();
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect();
     super::chains::explain(inputs, &mut outcomes, threads);
     outcomes
->>>>>>> main
 }
 
 /// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
