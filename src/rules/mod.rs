@@ -9,6 +9,7 @@
 mod bad_signature;
 mod broken_link;
 mod call_index;
+mod coverage_dropped;
 mod malformed_transcript;
 mod non_determinism;
 mod permission_overreach;
@@ -24,6 +25,7 @@ mod unsigned_seal;
 pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
+pub use coverage_dropped::COVERAGE_DROPPED;
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
 pub use permission_overreach::{Overreach, PERMISSION_OVERREACH};
@@ -43,9 +45,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 12] = [
+pub static RULES: [&Rule; 13] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
+    &COVERAGE_DROPPED,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,
     &PERMISSION_OVERREACH,

@@ -11,6 +11,7 @@
 mod expected;
 
 mod audit;
+mod baseline;
 mod canonical;
 mod captures;
 mod cli;
@@ -29,6 +30,7 @@ mod security;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
+mod traits;
 #[cfg(unix)]
 mod writes;
 
