@@ -10,6 +10,7 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod attest;
 mod audit;
 mod baseline;
 mod canonical;
@@ -21,6 +22,8 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(unix)]
 mod redact;
 mod refusals;

@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{changes, guard, progress, scope, signing};
+use crate::{attest, changes, guard, progress, scope, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
@@ -100,6 +100,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         guard::outputs([(path.as_path(), guard::Writes::Baseline)].into_iter(), read)?;
         output::to_file(path, |out| out.write_all(report.renewed.to_json().as_bytes()))?;
     }
+    attest::subjects(&mut report, &found.inputs, &targets);
+    let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
+    attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
     let code = output::finish(&report, &targets, found.alone, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     if report.verdict == Verdict::Inconclusive {

@@ -10,7 +10,7 @@ use std::path::Path;
 use toolreplay::audit::{Input, told_apart};
 use toolreplay::config::{Config, FILE_NAME};
 use toolreplay::engine::Ruleset;
-use toolreplay::formats::{self, Inventory, Opening, Options, Recording, Why, open};
+use toolreplay::formats::{self, Inventory, Opening, Options, Recording, Why, open, open_found};
 use toolreplay::sanitize::visible;
 use toolreplay::tools::ToolSet;
 
@@ -50,19 +50,24 @@ fn add(
     common: &Common,
 ) -> anyhow::Result<()> {
     let source = input.open().context("cannot be opened")?;
-    match open(source, input.path.as_deref(), options) {
-        Ok(Opening::Foreign(foreign)) => {
+    let opening = match input.path.as_deref().filter(|_| !input.named) {
+        Some(path) => open_found(source, path, options),
+        None => open(source, input.path.as_deref(), options),
+    };
+    match opening? {
+        Opening::Foreign(foreign) => {
             let mut recording = Recording::to_write(options);
             recording.add(foreign, input.source_file(), &|path| input.beside(path), common.threads())?;
             Ok(inventory.add_recording(&mut recording.finish()?, ruleset)?)
         }
-        Ok(Opening::Native(source)) => {
+        Opening::Native(source) => {
             let (layout, source) = told_apart(source).map_err(|failure| anyhow!("{failure}"))?;
             Ok(inventory.add_transcript(source, layout, ruleset)?)
         }
-        Ok(Opening::Unknown(..)) | Err(_) if !input.named => Ok(()),
-        Ok(Opening::Unknown(_, why, _)) => Err(anyhow!("in no format that 'toolreplay formats' lists: {why}")),
-        Err(error) => Err(error.into()),
+        Opening::Other(_) => Ok(()),
+        Opening::Unknown(unknown) => {
+            Err(anyhow!("in no format that 'toolreplay formats' lists: {}", visible(&unknown.why)))
+        }
     }
 }
 
