@@ -10,6 +10,7 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod attest;
 mod audit;
 mod canonical;
 mod captures;

@@ -71,6 +71,11 @@ impl Base {
         Ok(Base { name: name.to_owned(), blobs, policy, root })
     }
 
+    /// The commit's object id.
+    pub(crate) fn id(&self) -> &str {
+        &self.blobs.id
+    }
+
     /// Lists what is watched, submodules with their own files.
     pub(crate) fn listing(&self, watch: &Watch) -> anyhow::Result<Listing> {
         let mut listing = Listing::default();
