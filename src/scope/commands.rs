@@ -53,7 +53,8 @@ impl Rule {
         }
         if let Some(unread) = script.unread.first() {
             let why = unread.why.text();
-            open = open.or(Some(if unread.part.is_empty() { why.to_owned() } else { format!("{}: {why}", unread.part) }));
+            open =
+                open.or(Some(if unread.part.is_empty() { why.to_owned() } else { format!("{}: {why}", unread.part) }));
         }
         match open {
             Some(part) => Allow::Unproven(part),
@@ -239,7 +240,8 @@ fn known_name(word: &Word) -> Option<String> {
 fn is_value(name: &str, before: &Word, word: &Word) -> bool {
     let option = before.literal();
     let takes = |option: &str| {
-        matches!(option, "--message" | "--file") || option.starts_with('-') && !option.starts_with("--") && option.ends_with(['m', 'F'])
+        matches!(option, "--message" | "--file")
+            || option.starts_with('-') && !option.starts_with("--") && option.ends_with(['m', 'F'])
     };
     name == "git" && !word.may_split() && word.literal().is_none() && option.is_some_and(|option| takes(&option))
 }
@@ -272,9 +274,9 @@ fn options_hit(name: &str, wanted: &[&Vec<String>], arguments: &[Word]) -> Optio
 }
 
 fn option_hit(name: &str, option: &str, arguments: &[Word]) -> Option<bool> {
-    let letters = option.strip_prefix('-').filter(|letters| {
-        matches!(letters.len(), 2..=4) && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
-    });
+    let letters = option
+        .strip_prefix('-')
+        .filter(|letters| matches!(letters.len(), 2..=4) && letters.bytes().all(|byte| byte.is_ascii_alphabetic()));
     if let Some(letters) = letters {
         // `-rf` is `-r` and `-f`, in one word or in two
         let each: Vec<Vec<String>> = letters.chars().map(|letter| vec![format!("-{letter}")]).collect();
@@ -303,7 +305,15 @@ fn option_given(name: &str, option: &str, word: &str) -> bool {
 
 /// Options of git that take the next word; no program's options are better known or more often put in between.
 const GIT_VALUES: [&str; 9] = [
-    "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source",
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--exec-path",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
 ];
 
 /// One reading of the words so far: how many of the wanted ones were found.

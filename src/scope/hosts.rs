@@ -164,7 +164,11 @@ mod tests {
             ("[::1]:3000", "http://[::1]:3000/", true),
             ("127.0.0.1", "http://0177.1/", true),
         ] {
-            assert_eq!(Pattern::read(pattern).unwrap().fits(&read(address).unwrap(), false), fits, "{pattern} {address}");
+            assert_eq!(
+                Pattern::read(pattern).unwrap().fits(&read(address).unwrap(), false),
+                fits,
+                "{pattern} {address}"
+            );
         }
         assert!(Pattern::read("a.test").unwrap().fits(&read("https://a.test:8443/").unwrap(), true));
         for pattern in ["", "https://a.test", "a.test/x", "a*.test", "a.test:99999", "*.", "a b"] {

@@ -16,5 +16,5 @@ mod v1;
 #[cfg(test)]
 mod tests;
 
-pub use policy::{Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
+pub use policy::{Applied, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
 pub use v1::{MAX_SCOPE, Scope, ScopeError, ScopeFile};

@@ -67,7 +67,9 @@ impl Name {
             Name::Server(server, name) => match split {
                 Some((own_server, own_name)) => matches(server, own_server) && matches(name, own_name),
                 // where the recording does not part them, every way of parting them counts
-                None => joined(tool).any(|(own_server, own_name)| matches(server, own_server) && matches(name, own_name)),
+                None => {
+                    joined(tool).any(|(own_server, own_name)| matches(server, own_server) && matches(name, own_name))
+                }
             },
         }
     }

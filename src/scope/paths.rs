@@ -128,7 +128,9 @@ impl Pattern {
             return Err("is empty");
         }
         if text.contains(['[', ']', '{', '}']) {
-            return Err("has brackets or braces, which are no wildcards here: write '?' for one character, and two patterns for two cases");
+            return Err(
+                "has brackets or braces, which are no wildcards here: write '?' for one character, and two patterns for two cases",
+            );
         }
         if text.starts_with('!') {
             return Err("starts with '!': exceptions stand in 'except'");
@@ -171,7 +173,8 @@ impl Pattern {
 
     /// Whether a path is one of these: surely, surely not, or not known.
     pub(super) fn fits(&self, path: &Known, places: Places<'_>, folded: bool) -> Option<bool> {
-        let fold_all = |segments: &[String]| -> Vec<String> { segments.iter().map(|segment| folded_name(segment)).collect() };
+        let fold_all =
+            |segments: &[String]| -> Vec<String> { segments.iter().map(|segment| folded_name(segment)).collect() };
         let own: Cow<'_, [String]> =
             if folded { Cow::Owned(fold_all(&self.segments)) } else { Cow::Borrowed(&self.segments) };
         let segments: Cow<'_, [String]> =
@@ -195,7 +198,13 @@ impl Pattern {
             _ if path.anchor == Anchor::Root => {
                 let reach = own.first().is_some_and(|first| first == "**");
                 let certain = reach && segments_match(&own, &segments);
-                if certain { Some(true) } else if some_start(&own, &segments) { None } else { Some(false) }
+                if certain {
+                    Some(true)
+                } else if some_start(&own, &segments) {
+                    None
+                } else {
+                    Some(false)
+                }
             }
             _ => {
                 let any = (0..=segments.len()).any(|from| segments_match(&own, &segments[from..]));
@@ -208,7 +217,8 @@ impl Pattern {
 /// Whether a pattern fits a path in front of which there may be more.
 fn some_start(pattern: &[String], path: &[String]) -> bool {
     // the end of the path against every end of the pattern
-    (0..=pattern.len()).any(|from| segments_match(&pattern[from..], path)) || pattern.iter().any(|segment| segment == "**")
+    (0..=pattern.len()).any(|from| segments_match(&pattern[from..], path))
+        || pattern.iter().any(|segment| segment == "**")
 }
 
 /// Whether segments fit a pattern in which `**` stands for any number of them, at the end for at least one.
@@ -253,13 +263,7 @@ fn folded_name(name: &str) -> String {
     }
     let shown = |c: &char| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     // lower case of upper case: both of a pair, and letters such as ß, become one
-    name.chars()
-        .filter(shown)
-        .nfd()
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
-        .nfc()
-        .collect()
+    name.chars().filter(shown).nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
 }
 
 /// The paths that a patch changes, in the form that `apply_patch` takes. None if it is not one as a whole.
@@ -273,7 +277,10 @@ pub(super) fn patched(patch: &str) -> Option<Vec<&str>> {
 /// The paths that any line of a text names as a patch would.
 pub(super) fn patch_lines(text: &str) -> Vec<&str> {
     let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    text.lines().filter_map(|line| marks.iter().find_map(|mark| line.trim_start().strip_prefix(mark))).map(str::trim).collect()
+    text.lines()
+        .filter_map(|line| marks.iter().find_map(|mark| line.trim_start().strip_prefix(mark)))
+        .map(str::trim)
+        .collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use crate::sanitize::clip;
 use crate::shell::{self, Script};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A scope file, read.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Policy {
     pub(super) root: Option<String>,
     pub(super) bodies: Vec<Body>,
     pub(super) entries: Vec<Entry>,
+    /// The names of version 1, each as a JSON string in canonical form, with the place of its entry.
+    pub(super) names: HashMap<Box<[u8]>, usize>,
     /// What the file says that does nothing.
     pub(super) pointless: Vec<Remark>,
 }
@@ -172,30 +176,40 @@ impl Reason {
     }
 }
 
-/// How many calls of a run each entry was about.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally(Vec<u64>);
+/// How many calls of a run each entry was about. Many threads may count at once.
+#[derive(Debug, Default)]
+pub struct Tally(Vec<AtomicU64>);
 
 impl Tally {
-    /// Adds what another part of the run counted.
-    pub fn add(&mut self, other: &Tally) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (own, count) in self.0.iter_mut().zip(&other.0) {
-            *own += count;
+    /// Counts for the entries of a policy, all of them zero. A default one counts nothing.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Tally {
+        Tally((0..policy.entries.len()).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn add(&self, entry: usize) {
+        if let Some(count) = self.0.get(entry) {
+            count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn count(&mut self, entry: usize) {
-        if self.0.len() <= entry {
-            self.0.resize(entry + 1, 0);
-        }
-        self.0[entry] += 1;
+    fn get(&self, entry: usize) -> u64 {
+        self.0.get(entry).map_or(0, |count| count.load(Ordering::Relaxed))
     }
+}
 
-    fn of(&self, entry: usize) -> u64 {
-        self.0.get(entry).copied().unwrap_or(0)
+/// A policy that a run is held against, with what its entries did in it.
+#[derive(Debug)]
+pub struct Applied {
+    /// The policy.
+    pub policy: Policy,
+    /// The calls that its entries were about.
+    pub tally: Tally,
+}
+
+impl From<Policy> for Applied {
+    fn from(policy: Policy) -> Applied {
+        Applied { tally: Tally::of(&policy), policy }
     }
 }
 
@@ -214,8 +228,16 @@ impl Policy {
         &self.entries
     }
 
+    /// Whether a file of version 1 lists the name whose canonical form (with its quotes) is `literal`. Counts its entry.
+    #[must_use]
+    pub fn lists(&self, literal: &[u8], tally: &Tally) -> bool {
+        let place = self.names.get(literal);
+        place.iter().for_each(|place| tally.add(**place));
+        place.is_some()
+    }
+
     /// Judges a call, and counts the entries that were about it.
-    pub fn judge(&self, call: &PolicyCall<'_>, tally: &mut Tally) -> Verdict {
+    pub fn judge(&self, call: &PolicyCall<'_>, tally: &Tally) -> Verdict {
         let no = |reason, entry, (part, pointer): (String, String)| {
             Verdict::Overreach(Overreach { reason, entry, part: clip(&part, PART).into_owned(), pointer })
         };
@@ -228,7 +250,7 @@ impl Policy {
         let mut doubtful = None;
         for &place in &body.deny {
             // one that was counted and would change nothing needs no second look
-            if denied.is_some() && tally.of(place) > 0 {
+            if denied.is_some() && tally.get(place) > 0 {
                 continue;
             }
             let entry = &self.entries[place];
@@ -237,11 +259,11 @@ impl Policy {
             }
             match judged.denies(entry) {
                 Deny::Yes(part) => {
-                    tally.count(place);
+                    tally.add(place);
                     denied = denied.or(Some((place, part)));
                 }
                 Deny::Maybe(part) => {
-                    tally.count(place);
+                    tally.add(place);
                     doubtful = doubtful.or(Some((place, part)));
                 }
                 Deny::No => {}
@@ -251,7 +273,7 @@ impl Policy {
         let mut unproven = None;
         let mut refused = None;
         for &place in &body.allow {
-            if (allowed.is_some() || denied.is_some()) && tally.of(place) > 0 {
+            if (allowed.is_some() || denied.is_some()) && tally.get(place) > 0 {
                 continue;
             }
             let entry = &self.entries[place];
@@ -260,7 +282,7 @@ impl Policy {
             }
             match judged.allows(entry) {
                 Allow::Yes => {
-                    tally.count(place);
+                    tally.add(place);
                     allowed = allowed.or(Some(place));
                 }
                 Allow::No(part) => refused = refused.or(Some((place, part))),
@@ -310,7 +332,7 @@ impl Policy {
     pub fn remarks(&self, tally: &Tally) -> Vec<Remark> {
         let mut remarks = self.pointless.clone();
         for (place, entry) in self.entries.iter().enumerate() {
-            if tally.of(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {
+            if tally.get(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {
                 let kind = if entry.deny { "denies" } else { "allows" };
                 let text = format!("'{}' {kind} nothing that was called", entry.name.shown());
                 remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });

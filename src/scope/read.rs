@@ -2,7 +2,9 @@
 
 use super::commands::{self, Prefix, Rule};
 use super::names::Name;
-use super::policy::{Argument, Body, CommandRule, Entry, PathRule, Policy, PolicyCall, Remark, Tally, UrlRule, Verdict};
+use super::policy::{
+    Argument, Body, CommandRule, Entry, PathRule, Policy, PolicyCall, Remark, Tally, UrlRule, Verdict,
+};
 use super::schemas::Schema;
 use super::v1::{Scope, error};
 use super::{ScopeError, hosts, paths};
@@ -35,11 +37,16 @@ fn has_version(text: &[u8]) -> bool {
 fn first(text: &[u8], sha256: [u8; 32]) -> Result<Policy, ScopeError> {
     let scope = Scope::parse(text)?;
     let mut entries = Vec::new();
+    let mut names = HashMap::new();
     let list = view::first_value(text).ok().and_then(|(file, _)| file.get("allowed_tools"));
     for (number, item) in list.into_iter().flat_map(Value::items).enumerate() {
         let at = place(text, item);
         let mut entry = entry(format!("allowed_tools[{number}]"), at, false);
         entry.name = Name::Exact(item.as_str().unwrap_or_default().into_owned());
+        let mut scratch = Scratch::default();
+        if let Ok(literal) = canonical(item.text(), &mut scratch) {
+            names.entry(literal.get(item.text(), &scratch).to_vec().into_boxed_slice()).or_insert(number);
+        }
         entries.push(entry);
     }
     let body = Body { agent: None, allow: (0..entries.len()).collect(), deny: Vec::new() };
@@ -50,6 +57,7 @@ fn first(text: &[u8], sha256: [u8; 32]) -> Result<Policy, ScopeError> {
         root: None,
         bodies: vec![body],
         entries,
+        names,
         pointless: Vec::new(),
     })
 }
@@ -93,7 +101,11 @@ impl<'t> Reader<'t> {
     fn file(&self, sha256: [u8; 32]) -> Read<Policy> {
         let text = self.text;
         if text.starts_with(b"\xef\xbb\xbf") {
-            return Err(error(text, 0, "the file starts with a byte order mark; save it as UTF-8 without one".to_owned()));
+            return Err(error(
+                text,
+                0,
+                "the file starts with a byte order mark; save it as UTF-8 without one".to_owned(),
+            ));
         }
         if let Err(json) = canonical(text, &mut Scratch::default()) {
             let what = match json.kind {
@@ -122,7 +134,8 @@ impl<'t> Reader<'t> {
         let root = match root {
             Some(value) => {
                 let root = self.string(value, "root")?;
-                if paths::fold(&root, paths::Places::default()).is_none_or(|known| known.anchor == paths::Anchor::Root) {
+                if paths::fold(&root, paths::Places::default()).is_none_or(|known| known.anchor == paths::Anchor::Root)
+                {
                     return self.error(value, "'root' must be an absolute path");
                 }
                 Some(root)
@@ -136,12 +149,16 @@ impl<'t> Reader<'t> {
             root,
             bodies: Vec::new(),
             entries: Vec::new(),
+            names: HashMap::new(),
             pointless: Vec::new(),
         };
         match (agents, allowed, denied) {
             (Some(agents), None, None) => {
                 if policy.agent.is_some() {
-                    return self.error(agents, "'agent' names the one agent of a file without 'agents'; leave out one of the two");
+                    return self.error(
+                        agents,
+                        "'agent' names the one agent of a file without 'agents'; leave out one of the two",
+                    );
                 }
                 self.kind(agents, Kind::Object, "agents")?;
                 for (name, body) in agents.members() {
@@ -237,7 +254,8 @@ impl<'t> Reader<'t> {
             }
         }
         if body.allow.is_empty() {
-            return self.error(allowed, format!("'{}allowed_tools' is empty: nothing would be allowed", visible(prefix)));
+            return self
+                .error(allowed, format!("'{}allowed_tools' is empty: nothing would be allowed", visible(prefix)));
         }
         policy.bodies.push(body);
         Ok(())
@@ -251,7 +269,8 @@ impl<'t> Reader<'t> {
             return Ok(entry);
         }
         if !item.is_object() {
-            return self.error(item, format!("'{}' must be a string or an object, found {}", visible(&shown), item.kind()));
+            return self
+                .error(item, format!("'{}' must be a string or an object, found {}", visible(&shown), item.kind()));
         }
         let names = ["tool", "server", "path", "command", "url", "schema", "why"];
         let [tool, server, path, command, url, schema, why] = self.fields(item, &names, &shown)?;
@@ -326,7 +345,8 @@ impl<'t> Reader<'t> {
             return self.error(prefixes, "'prefixes' is empty");
         }
         if let Some(extra) = flags.or(redirects).filter(|_| deny) {
-            return self.error(extra, "'flags_deny' and 'redirect_to' narrow what is allowed; a deny entry has neither");
+            return self
+                .error(extra, "'flags_deny' and 'redirect_to' narrow what is allowed; a deny entry has neither");
         }
         if let Some(flags) = flags {
             for (flag, at) in self.strings(flags, "flags_deny")? {
@@ -353,7 +373,8 @@ impl<'t> Reader<'t> {
         if value.is_string() {
             let text = value.as_str().unwrap_or_default();
             if text.contains(['\'', '"', '\\', '`', '$']) {
-                return self.error(value, "a prefix is words without quotes; write it as a list: [\"git\", \"commit -m\"]");
+                return self
+                    .error(value, "a prefix is words without quotes; write it as a list: [\"git\", \"commit -m\"]");
             }
             let words: Vec<Vec<String>> = text.split_whitespace().map(|word| vec![word.to_owned()]).collect();
             return self.words(value, words);
@@ -378,7 +399,10 @@ impl<'t> Reader<'t> {
             return self.error(at, "a prefix is empty");
         }
         if let Some(word) = all().find(|word| word.contains('*')) {
-            let what = format!("'{}' has a '*', which is no wildcard here: whole words are compared, and more may follow", visible(&clip(word, 40)));
+            let what = format!(
+                "'{}' has a '*', which is no wildcard here: whole words are compared, and more may follow",
+                visible(&clip(word, 40))
+            );
             return self.error(at, what);
         }
         Ok(Prefix(words))
@@ -399,7 +423,9 @@ impl<'t> Reader<'t> {
             Some(schemes) => {
                 let mut names = Vec::new();
                 for (scheme, at) in self.strings(schemes, "schemes")? {
-                    if scheme.contains(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))) {
+                    if scheme.contains(|c: char| {
+                        !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
+                    }) {
                         return self.error(at, "a scheme is small letters without '://': \"https\"");
                     }
                     names.push(scheme);
@@ -417,9 +443,8 @@ impl<'t> Reader<'t> {
             Ok(parsed) => parsed,
             Err(_) => return self.error(value, "the schema cannot be read"),
         };
-        Schema::read(&parsed).or_else(|what| {
-            self.error(value, format!("the schema cannot be used: {}", visible(&clip(&what, 300))))
-        })
+        Schema::read(&parsed)
+            .or_else(|what| self.error(value, format!("the schema cannot be used: {}", visible(&clip(&what, 300)))))
     }
 
     fn test(&self, policy: &Policy, number: usize, test: Value<'t>) -> Read<()> {
@@ -447,7 +472,7 @@ impl<'t> Reader<'t> {
             home: home.as_deref(),
             ..PolicyCall::default()
         };
-        let verdict = policy.judge(&call, &mut Tally::default());
+        let verdict = policy.judge(&call, &Tally::default());
         let found = verdict.name();
         let holds = match &*expected {
             "allowed" | "denied" | "not-listed" | "not-proven" | "agent-not-listed" => expected == found,
@@ -463,7 +488,8 @@ impl<'t> Reader<'t> {
         let by = match &verdict {
             Verdict::Allowed(entry) => format!(" by {}", policy.entries[*entry].place),
             Verdict::Overreach(overreach) => {
-                let entry = overreach.entry.map_or(String::new(), |entry| format!(" by {}", policy.entries[entry].place));
+                let entry =
+                    overreach.entry.map_or(String::new(), |entry| format!(" by {}", policy.entries[entry].place));
                 format!("{entry}: {}", overreach.part)
             }
         };
@@ -478,7 +504,8 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
         for entry in &policy.entries {
             let Name::Exact(name) = &entry.name else { continue };
             if name.contains(['*', '?', '(']) {
-                let text = format!("'{}' looks like a pattern, but names match exactly in version 1", entry.name.shown());
+                let text =
+                    format!("'{}' looks like a pattern, but names match exactly in version 1", entry.name.shown());
                 remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
             }
         }
@@ -486,9 +513,11 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
     for body in &policy.bodies {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for list in [&body.deny, &body.allow] {
-            let whole: Vec<usize> = list.iter().copied().filter(|&place| !policy.entries[place].is_conditional()).collect();
+            let whole: Vec<usize> =
+                list.iter().copied().filter(|&place| !policy.entries[place].is_conditional()).collect();
             // only patterns cover other names; those are few even where names are many
-            let wide: Vec<usize> = whole.iter().copied().filter(|&place| is_pattern(&policy.entries[place].name)).take(COMPARED).collect();
+            let wide: Vec<usize> =
+                whole.iter().copied().filter(|&place| is_pattern(&policy.entries[place].name)).take(COMPARED).collect();
             let first: HashSet<usize> = whole.iter().copied().collect();
             seen.clear();
             for &place in list {
@@ -517,7 +546,13 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
             }
         }
         // a name that is denied as a whole is never allowed
-        let denied: Vec<&Entry> = body.deny.iter().map(|&place| &policy.entries[place]).filter(|entry| !entry.is_conditional()).take(COMPARED).collect();
+        let denied: Vec<&Entry> = body
+            .deny
+            .iter()
+            .map(|&place| &policy.entries[place])
+            .filter(|entry| !entry.is_conditional())
+            .take(COMPARED)
+            .collect();
         for &place in body.allow.iter().take(COMPARED) {
             let entry = &policy.entries[place];
             if let Some(other) = denied.iter().find(|other| other.name.covers(&entry.name)) {

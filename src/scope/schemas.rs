@@ -14,24 +14,69 @@ impl std::fmt::Debug for Schema {
 
 /// Keywords whose value is a schema, a list of schemas, and an object of schemas.
 const ONE: [&str; 11] = [
-    "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-    "unevaluatedItems", "unevaluatedProperties",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
 ];
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const OBJECTS: [&str; 4] = ["$defs", "dependentSchemas", "patternProperties", "properties"];
 /// The other keywords of the dialect.
 const OTHERS: [&str; 37] = [
-    "$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "$vocabulary", "const",
-    "contentEncoding", "contentMediaType", "default", "dependentRequired", "deprecated", "description", "enum",
-    "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "maxContains", "maxItems", "maxLength",
-    "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf",
-    "pattern", "readOnly", "required", "title", "type", "uniqueItems",
+    "$anchor",
+    "$comment",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$ref",
+    "$schema",
+    "$vocabulary",
+    "const",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "dependentRequired",
+    "deprecated",
+    "description",
+    "enum",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "readOnly",
+    "required",
+    "title",
+    "type",
+    "uniqueItems",
 ];
 
 impl Schema {
     pub(super) fn read(schema: &Value) -> Result<Schema, String> {
         known(schema, 0)?;
-        let options = jsonschema::options().offline().with_draft(Draft::Draft202012).should_validate_formats(true).should_ignore_unknown_formats(false);
+        let options = jsonschema::options()
+            .offline()
+            .with_draft(Draft::Draft202012)
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(false);
         let options = options.with_pattern_options(PatternOptions::regex());
         options.build(schema).map(Schema).map_err(|error| error.to_string())
     }

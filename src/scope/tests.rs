@@ -9,7 +9,7 @@ fn judge(scope: &str, tool: &str, arguments: &str) -> String {
         home: Some("/home/u"),
         ..PolicyCall::default()
     };
-    policy.judge(&call, &mut Tally::default()).name().to_owned()
+    policy.judge(&call, &Tally::default()).name().to_owned()
 }
 
 fn command(scope: &str, command: &str) -> String {
@@ -40,7 +40,9 @@ fn a_deny_sees_through_what_changes_nothing() {
     ] {
         assert_eq!(command(SHELL, denied), "denied", "{denied}");
     }
-    for open in ["rm $x y", "git push $x", "git $x", "npm $x", "$x -rf y", "rm \"$x\"", "ls | xargs git push", "{rm,-rf,x}"] {
+    for open in
+        ["rm $x y", "git push $x", "git $x", "npm $x", "$x -rf y", "rm \"$x\"", "ls | xargs git push", "{rm,-rf,x}"]
+    {
         assert_eq!(command(SHELL, open), "not-proven", "{open}");
     }
     for allowed in [
@@ -96,7 +98,16 @@ fn an_allow_is_proven() {
     ] {
         assert_eq!(command(NARROW, refused), "not-listed", "{refused}");
     }
-    for open in ["cat $x", "git \"$x\"", "cat \"$x\"", "cat > \"/tmp/$x\"", "cd /etc && cat > out/x", "cat > /tmp/*", "cat *", "cat 'x"] {
+    for open in [
+        "cat $x",
+        "git \"$x\"",
+        "cat \"$x\"",
+        "cat > \"/tmp/$x\"",
+        "cd /etc && cat > out/x",
+        "cat > /tmp/*",
+        "cat *",
+        "cat 'x",
+    ] {
         assert_eq!(command(NARROW, open), "not-proven", "{open}");
     }
 }
@@ -145,7 +156,7 @@ fn the_verdict_says_what_decided() {
     let scope = "{\"version\": 2,\n \"allowed_tools\": [\"Bash\"],\n \"denied_tools\": [\n  {\"tool\": \"Bash\", \"why\": \"keep it\", \"command\": {\"arg\": \"command\", \"prefixes\": [\"rm\"]}}]}";
     let policy = Policy::read(scope.as_bytes()).unwrap();
     let call = PolicyCall { tool: "Bash", arguments: br#"{"command": "ls && rm x"}"#, ..PolicyCall::default() };
-    let Verdict::Overreach(overreach) = policy.judge(&call, &mut Tally::default()) else { panic!("allowed") };
+    let Verdict::Overreach(overreach) = policy.judge(&call, &Tally::default()) else { panic!("allowed") };
     assert_eq!((overreach.part.as_str(), overreach.pointer.as_str()), ("rm x", "/command"));
     let entry = &policy.entries()[overreach.entry.unwrap()];
     assert_eq!((entry.place.as_str(), entry.line, entry.column), ("denied_tools[0]", 4, 3));
@@ -157,9 +168,10 @@ fn what_does_nothing_is_remarked() {
     let scope = r#"{"version": 2, "allowed_tools": ["Read", "get_*", "get_x", {"tool": "Read", "path": {"arg": "p", "globs": ["x"]}}, "del"],
         "denied_tools": ["d*", "unused"]}"#;
     let policy = Policy::read(scope.as_bytes()).unwrap();
-    let mut tally = Tally::default();
-    policy.judge(&PolicyCall { tool: "Read", arguments: b"{}", ..PolicyCall::default() }, &mut tally);
-    let remarks: Vec<String> = policy.remarks(&tally).iter().map(|remark| format!("{}: {}", remark.entry, remark.text)).collect();
+    let tally = Tally::of(&policy);
+    policy.judge(&PolicyCall { tool: "Read", arguments: b"{}", ..PolicyCall::default() }, &tally);
+    let remarks: Vec<String> =
+        policy.remarks(&tally).iter().map(|remark| format!("{}: {}", remark.entry, remark.text)).collect();
     assert_eq!(
         remarks,
         [
@@ -184,20 +196,52 @@ fn everything_unknown_is_refused_with_its_place() {
         (version("\"agent\": \"a\""), "line 1: column 1: missing field 'allowed_tools', which must be an array"),
         (version("\"alowed_tools\": [\"a\"]"), "line 2: column 1: unexpected field 'alowed_tools' in a scope;"),
         ("{\"version\": 3, \"allowed_tools\": [\"a\"]}".to_owned(), "line 1: column 13: version 3 is not known"),
-        ("{\"version\": \"2\", \"allowed_tools\": [\"a\"]}".to_owned(), "line 1: column 13: version \"2\" is not known"),
+        (
+            "{\"version\": \"2\", \"allowed_tools\": [\"a\"]}".to_owned(),
+            "line 1: column 13: version \"2\" is not known",
+        ),
         ("{\"version\": 2.0, \"allowed_tools\": [\"a\"]}".to_owned(), "line 1: column 13: version 2.0 is not known"),
-        (version("\"allowed_tools\": [{\"tool\": \"a\", \"paths\": {}}]"), "line 2: column 33: unexpected field 'paths'"),
-        (version("\"allowed_tools\": [{\"tool\": \"a\", \"path\": {\"arg\": \"p\", \"globs\": []}}]"), "line 2: column 62: 'globs' is empty"),
-        (version("\"allowed_tools\": [{\"tool\": \"a\", \"path\": {\"arg\": \"p\", \"globs\": [\"a/\"]}}]"), "line 2: column 63: the pattern ends in '/'"),
-        (version("\"allowed_tools\": [{\"tool\": \"a\", \"command\": {\"arg\": \"p\", \"prefixes\": [\"git *\"]}}]"), "line 2: column 69: '*' has a '*'"),
+        (
+            version("\"allowed_tools\": [{\"tool\": \"a\", \"paths\": {}}]"),
+            "line 2: column 33: unexpected field 'paths'",
+        ),
+        (
+            version("\"allowed_tools\": [{\"tool\": \"a\", \"path\": {\"arg\": \"p\", \"globs\": []}}]"),
+            "line 2: column 63: 'globs' is empty",
+        ),
+        (
+            version("\"allowed_tools\": [{\"tool\": \"a\", \"path\": {\"arg\": \"p\", \"globs\": [\"a/\"]}}]"),
+            "line 2: column 64: the pattern ends in '/'",
+        ),
+        (
+            version("\"allowed_tools\": [{\"tool\": \"a\", \"command\": {\"arg\": \"p\", \"prefixes\": [\"git *\"]}}]"),
+            "line 2: column 70: '*' has a '*'",
+        ),
         (version("\"allowed_tools\": [\"a\"], \"allowed_tools\": [\"b\"]"), "line 2: column 25: duplicate key"),
-        (version("\"allowed_tools\": [\"a\"], \"agents\": {\"b\": {\"allowed_tools\": [\"c\"]}}"), "line 2: column 35: the lists stand in"),
+        (
+            version("\"allowed_tools\": [\"a\"], \"agents\": {\"b\": {\"allowed_tools\": [\"c\"]}}"),
+            "line 2: column 35: the lists stand in",
+        ),
         (version("\"agents\": {\"b\": {}}"), "line 2: column 17: missing field 'agents.b.allowed_tools'"),
         (version("\"allowed_tools\": [\"a\"], \"root\": \"x\""), "line 2: column 33: 'root' must be an absolute path"),
-        (version("\"allowed_tools\": [{\"tool\": \"a\", \"schema\": {\"maxmum\": 1}}]"), "line 2: column 42: the schema cannot be used: 'maxmum'"),
-        (version("\"allowed_tools\": [\"a\"], \"tests\": [{\"call\": {\"tool\": \"b\"}, \"expect\": \"allowed\"}]"), "line 2: column 35: 'tests[0]' fails: expected allowed, found not-listed"),
-        (version("\"allowed_tools\": [\"a\"], \"tests\": [{\"call\": {\"tool\": \"b\"}, \"expect\": \"no\"}]"), "line 2: column 69: 'expect' must be"),
-        (version("\"allowed_tools\": [\"a\"], \"denied_tools\": [{\"tool\": \"a\", \"command\": {\"arg\": \"c\", \"prefixes\": [\"a\"], \"flags_deny\": [\"-a\"]}}]"), "line 2: column 110: 'flags_deny'"),
+        (
+            version("\"allowed_tools\": [{\"tool\": \"a\", \"schema\": {\"maxmum\": 1}}]"),
+            "line 2: column 43: the schema cannot be used: 'maxmum'",
+        ),
+        (
+            version("\"allowed_tools\": [\"a\"], \"tests\": [{\"call\": {\"tool\": \"b\"}, \"expect\": \"allowed\"}]"),
+            "line 2: column 35: 'tests[0]' fails: expected allowed, found not-listed",
+        ),
+        (
+            version("\"allowed_tools\": [\"a\"], \"tests\": [{\"call\": {\"tool\": \"b\"}, \"expect\": \"no\"}]"),
+            "line 2: column 69: 'expect' must be",
+        ),
+        (
+            version(
+                "\"allowed_tools\": [\"a\"], \"denied_tools\": [{\"tool\": \"a\", \"command\": {\"arg\": \"c\", \"prefixes\": [\"a\"], \"flags_deny\": [\"-a\"]}}]",
+            ),
+            "line 2: column 113: 'flags_deny'",
+        ),
     ] {
         let found = Policy::read(text.as_bytes()).unwrap_err().to_string();
         if !found.starts_with(message) {
@@ -213,7 +257,7 @@ fn many_entries_end() {
     let scope = format!("{{\"version\": 2, \"allowed_tools\": [{}]}}", names.join(","));
     let policy = Policy::read(scope.as_bytes()).unwrap();
     let call = PolicyCall { tool: "tool_9999_x", arguments: b"{}", ..PolicyCall::default() };
-    assert_eq!(policy.judge(&call, &mut Tally::default()), Verdict::Allowed(9_999));
+    assert_eq!(policy.judge(&call, &Tally::default()), Verdict::Allowed(9_999));
 }
 
 /// Worked calls: scopes, and what each says of a call.
@@ -241,7 +285,7 @@ fn worked_calls_get_their_verdicts() {
                 home: Some(call["home"].as_str().unwrap_or("/home/u")),
                 ..PolicyCall::default()
             },
-            &mut Tally::default(),
+            &Tally::default(),
         );
         judged += 1;
         if verdict.name() != line["verdict"] {
