@@ -4,6 +4,7 @@
 //! know of a call is an [`Occurrence`]; what came before is remembered once for all rules, in `history`.
 
 mod broken_link;
+pub mod dangerous_call;
 mod history;
 mod malformed_transcript;
 mod non_determinism;

@@ -293,6 +293,23 @@ pub fn masked(text: &[u8], matches: &[Match], masker: &Masker, out: &mut Vec<u8>
     out.extend_from_slice(text.get(at..).unwrap_or_default());
 }
 
+/// A text that is to be shown, without its secrets.
+#[must_use]
+pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
+    let found = Finder::default().find(text.as_bytes());
+    if found.is_empty() {
+        return text.into();
+    }
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for one in found {
+        out.push_str(text.get(at..one.range.start).unwrap_or_default());
+        out.push_str("***");
+        at = one.range.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out.into()
+}
+
 /// What a shape is, in words: `a GitHub token`.
 #[must_use]
 pub fn describe(id: &str) -> &'static str {
