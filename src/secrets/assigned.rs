@@ -220,7 +220,20 @@ fn is_reference(value: &[u8]) -> bool {
         let letters = part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_uppercase);
         plain += usize::from(part.len() < 12 && (letters || part.iter().all(u8::is_ascii_digit)));
     }
-    dotted || uuid || path || value.contains(&b' ') || count > 2 && plain * 4 >= count * 3
+    dotted || is_identifier(value) || uuid || path || value.contains(&b' ') || count > 2 && plain * 4 >= count * 3
+}
+
+/// Whether a text is made of words: `TestTruncate_at_u2`.
+fn is_identifier(value: &[u8]) -> bool {
+    let (mut at, mut plain) = (0, 0);
+    while at < value.len() {
+        let capital = usize::from(value[at].is_ascii_uppercase());
+        let small = value[at + capital..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let length = capital + small;
+        plain += if length >= 4 { length } else { 0 };
+        at += length.max(1);
+    }
+    plain * 2 > value.len()
 }
 
 /// The rest of a line behind `Cookie:`, if it holds what such a line must.

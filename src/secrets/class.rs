@@ -67,6 +67,8 @@ pub(super) fn is_word(byte: u8) -> bool {
 pub(super) fn begins_word(text: &[u8], start: usize) -> bool {
     let before = &text[..start];
     match before {
+        // a mark between letters is the inside of a name, or of base64
+        [.., first, b'-'] => !is_word(*first),
         [.., last] if !is_word(*last) => true,
         [] => true,
         [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,

@@ -247,6 +247,15 @@ fn united(mut all: Vec<Match>) -> Vec<Match> {
         match out.last_mut() {
             Some(last) if one.range.start < last.range.end => {
                 let end = last.range.end.max(one.range.end);
+                // who made a key knows best whether it is one
+                if one.kind == Kind::Assigned && last.kind == Kind::Token {
+                    last.range.end = end;
+                    continue;
+                }
+                if one.kind == Kind::Token && last.kind == Kind::Assigned {
+                    *last = Match { range: last.range.start..end, ..one };
+                    continue;
+                }
                 if one.certainty > last.certainty {
                     let bare = last.kind == Kind::Bare;
                     *last = Match { range: last.range.start..end, ..one };

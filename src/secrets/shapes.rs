@@ -418,7 +418,7 @@ fn is_near(host: &[u8]) -> bool {
         || [
             &b".local"[..],
             b".localhost",
-            b".internal",
+            b"docker.internal",
             b".test",
             b".invalid",
             b".example",
