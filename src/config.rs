@@ -20,6 +20,10 @@ pub struct Config {
     pub paths: Vec<String>,
     /// The scope file.
     pub scope: Option<String>,
+    /// The file of keys whose signatures on sealed transcripts count.
+    pub trust: Option<String>,
+    /// Demand of every sealed transcript that a trusted key signed it.
+    pub require_signature: Option<bool>,
     /// Tools that change state, besides the default ones.
     pub mutators: Vec<String>,
     /// The lowest level that fails a run.

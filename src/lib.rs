@@ -31,6 +31,8 @@ pub mod sanitize;
 
 pub mod json;
 
+pub mod limits;
+
 pub mod secrets;
 
 pub mod transcript;
@@ -48,6 +50,8 @@ pub mod rules;
 pub mod judge;
 
 pub mod seal;
+
+pub mod signature;
 
 pub mod trace;
 

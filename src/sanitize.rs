@@ -137,18 +137,26 @@ pub fn command_property(text: &str) -> String {
     visible(&escaped).into_owned()
 }
 
-/// Text inside Markdown (and inside a table cell): everything but letters, digits and a few harmless marks becomes a
-/// character reference, which no Markdown or HTML construct survives.
+/// Text inside Markdown, also inside a table cell: a code span, in which nothing is markup, a link, a mention or a
+/// reference to an issue or a commit. What could end the span or the cell, a backtick or a bar, stands beside it as a
+/// character reference, so that no fence is ever too short.
 #[must_use]
 pub fn markdown(text: &str) -> String {
+    let text = visible(text);
     let mut out = String::with_capacity(text.len() + 16);
-    for char in visible(text).chars() {
-        match char {
-            ' ' | '.' | '/' | '-' | ',' => out.push(char),
-            special if special.is_ascii() && !special.is_ascii_alphanumeric() => {
-                let _ = write!(out, "&#{};", u32::from(special));
-            }
-            plain => out.push(plain),
+    for part in text.split_inclusive(['`', '|']) {
+        let (plain, mark) = match part.strip_suffix(['`', '|']) {
+            Some(plain) => (plain, part.chars().next_back()),
+            None => (part, None),
+        };
+        // a span loses a space at both ends, unless it is nothing but spaces
+        let spaced = plain.starts_with(' ') && plain.ends_with(' ') && !plain.trim_matches(' ').is_empty();
+        let pad = if spaced { " " } else { "" };
+        if !plain.is_empty() {
+            let _ = write!(out, "`{pad}{plain}{pad}`");
+        }
+        if let Some(mark) = mark {
+            let _ = write!(out, "&#{};", u32::from(mark));
         }
     }
     out
@@ -215,8 +223,17 @@ mod tests {
 
     #[test]
     fn no_markup_survives() {
-        assert_eq!(markdown("a|b<i>"), "a&#124;b&#60;i&#62;");
-        assert!(!markdown("](http://x)").contains(['(', ':', ']']));
+        for (text, expected) in [
+            ("", ""),
+            ("www.example.com @org/team #1", "`www.example.com @org/team #1`"),
+            ("a|b<i>", "`a`&#124;`b<i>`"),
+            ("``` x", "&#96;&#96;&#96;`x`"),
+            ("a`\\|", "`a`&#96;`\\`&#124;"),
+            (" a ", "`  a  `"),
+            ("a\nb\u{202e}", "`a\\nb\\u202e`"),
+        ] {
+            assert_eq!(markdown(text), expected.replace("`x`", "` x`"), "{text}");
+        }
         assert_eq!(sarif_message("[x](http://y)"), "\\[x\\](http://y)");
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Where the older texts come from (git, most often) is the caller's business; here they are compared.
 
-use super::run::{Input, Outcome, Source, first_record, layout};
+use super::run::{self, Input, Outcome, Source};
 use crate::finding::{Finding, Fingerprint, Level, Rule};
 use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN};
 use crate::seal::{self, ExtendsError};
@@ -11,7 +11,7 @@ use crate::sealed_pair::{self, CompareError, Difference, Mismatch};
 use crate::transcript::{Layout, ReadError};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -61,9 +61,8 @@ impl Review {
 ///
 /// # Errors
 /// A read that failed.
-pub fn told_apart<R: Read + Send>(mut source: R) -> io::Result<(Layout, impl Read + Send)> {
-    let start = first_record(&mut source)?;
-    Ok((layout(&start), Cursor::new(start).chain(source)))
+pub fn told_apart<R: Read + Send>(source: R) -> io::Result<(Layout, impl Read + Send)> {
+    run::told_apart(source)
 }
 
 /// Compares a sealed transcript with that of the base revision: a finding if it is not that one continued.
@@ -118,6 +117,8 @@ pub enum Policy {
     Scope,
     /// A configuration file.
     Config,
+    /// The file of trusted keys.
+    Trust,
 }
 
 /// Compares a policy with that of the base revision: a finding if it differs, whether it was widened or narrowed. Line
@@ -127,6 +128,7 @@ pub fn policy_changed(policy: Policy, base: Option<&[u8]>, head: Option<&[u8]>, 
     let name = match policy {
         Policy::Scope => "the scope file",
         Policy::Config => "the configuration",
+        Policy::Trust => "the file of trusted keys",
     };
     let (level, line, what) = match (base, head) {
         (None, None) => return None,
@@ -138,6 +140,12 @@ pub fn policy_changed(policy: Policy, base: Option<&[u8]>, head: Option<&[u8]>, 
         (None, Some(_)) if !heeded => {
             (Level::Warning, 0, "was added by the revision it would judge; the base revision's is in force")
         }
+        // who vouches for a revision is not for it to say
+        (None, Some(_)) if policy == Policy::Trust => (
+            Level::Error,
+            0,
+            "was added by the revision it judges, and counts for nothing: the base revision trusts nobody",
+        ),
         // before it was there nothing was declared: a first scope takes nothing away
         (None, Some(_)) if policy == Policy::Scope => {
             (Level::Note, 0, "was added by the revision it judges, and is in force: the base revision has none")
@@ -245,7 +253,7 @@ pub fn parted(found: &Mismatch, transcript: &str, sealed: &str, on_sealed: bool)
     Finding { index: Some(index), line, width, ..about(&SEAL_MISMATCH, level, &found.digest, detail) }
 }
 
-fn about(rule: &'static Rule, level: Level, subject: &str, detail: String) -> Finding {
+pub(super) fn about(rule: &'static Rule, level: Level, subject: &str, detail: String) -> Finding {
     Finding {
         rule,
         level,
@@ -308,6 +316,8 @@ mod tests {
         assert_eq!(changed(None, None), None);
         let added = policy_changed(Policy::Config, None, Some(b""), true).unwrap();
         assert_eq!(added.level, Level::Error);
+        let trust = policy_changed(Policy::Trust, None, Some(b""), true).unwrap();
+        assert!(trust.level == Level::Error && trust.message().contains("counts for nothing"), "{}", trust.message());
         let passed_over = policy_changed(Policy::Config, None, Some(b""), false).unwrap();
         assert_eq!(passed_over.level, Level::Warning);
     }

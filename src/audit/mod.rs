@@ -6,6 +6,7 @@ mod changes;
 mod report;
 mod run;
 mod sessions;
+mod signatures;
 mod suppress;
 
 pub use changes::{
@@ -14,3 +15,4 @@ pub use changes::{
 pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
 pub use sessions::sessions;
+pub use signatures::{Signing, beside, signature_lost, signatures, stands_beside};

@@ -7,7 +7,9 @@ use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
+use crate::sanitize::{clip, visible};
 use crate::seal::Chain;
+use crate::signature::{Checked, Standing, State};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -96,6 +98,8 @@ pub struct FileReport {
     pub divergence: Option<u64>,
     /// The chain, in a sealed transcript.
     pub chain: Option<Chain>,
+    /// What its signatures say, where that was asked.
+    pub signature: Option<Checked>,
     /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
     /// How it was imported, if it is no transcript.
@@ -269,6 +273,7 @@ impl Report {
                 pairs: outcome.judgement.pairs,
                 divergence,
                 chain: outcome.chain,
+                signature: outcome.signature,
                 failure: outcome.failure,
                 import: outcome.import,
                 twin,
@@ -291,12 +296,13 @@ impl Report {
         } else {
             Verdict::Clean
         };
+        let open_seals: Vec<String> = files.iter().filter_map(open_seal).collect();
         let mut report = Report {
             command,
             files,
             suppressed: sieve.suppressed,
             below_min_level: sieve.below_min_level,
-            remarks: sieve.remarks(),
+            remarks: sieve.remarks().into_iter().chain(open_seals).collect(),
             coverage,
             fail_on: settings.fail_on,
             verdict,
@@ -321,6 +327,13 @@ impl Report {
             let files = plural(files, "other file");
             self.coverage.not_judged.push(format!("{files} in folders, by their names no transcripts"));
         }
+    }
+
+    /// Notes a submodule whose files of the base revision are not there to be compared with.
+    pub fn no_base(&mut self, submodule: &str) {
+        let submodule = visible(&clip(submodule, 200)).into_owned();
+        let what = format!("what the base revision has in the submodule {submodule}, which is not in the clone");
+        self.coverage.not_judged.push(what);
     }
 
     /// The findings, by file, then index, then kind.
@@ -384,6 +397,7 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
             pairs: 0,
             divergence: None,
             chain: None,
+            signature: None,
             failure: None,
             import: None,
             twin: None,
@@ -394,6 +408,14 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
+}
+
+/// What is said of a seal that was signed before its recording had ended.
+fn open_seal(file: &FileReport) -> Option<String> {
+    let checked = file.signature.as_ref().filter(|checked| checked.standing == Standing::Signed)?;
+    let open = checked.statement.as_ref().is_some_and(|statement| statement.state == State::Open);
+    let why = "was signed while its recording went on: calls may have followed that it does not have";
+    open.then(|| format!("{} {why}", file.path))
 }
 
 /// Whether a review shows an input: its path from the root says if it is in the repository.
@@ -458,6 +480,10 @@ impl Coverage {
         if matches!(command, Command::Audit | Command::Replay) {
             say(calls - pairs, "call", "without an earlier identical call to compare with");
         }
+        let unchecked = |file: &&FileReport| {
+            file.signature.as_ref().is_some_and(|checked| checked.standing == Standing::NotChecked)
+        };
+        say(judged().filter(unchecked).count() as u64, "signed seal", "whose signatures no trusted key was given for");
         let imports = || judged().filter_map(|file| file.import.as_ref());
         let sum = |count: fn(&Import) -> u64| imports().map(count).sum::<u64>();
         if matches!(command, Command::Audit | Command::Replay) {

@@ -2,18 +2,20 @@
 
 use crate::finding::{Finding, Fingerprint, SourceFile};
 use crate::formats::{self, Foreign, Imported, Opening, Recording};
-use crate::json::{self, Scratch};
+use crate::json::view;
 use crate::judge::{self, Bench, Judgement, Ruleset, Seen};
+use crate::limits::{Ahead, Budget, Exceeded, Start, Turns};
 use crate::rules;
 use crate::sanitize::visible;
 use crate::seal::{self, Break, BrokenLink, Chain, SeenLinks, Verifier};
+use crate::signature::Checked;
 use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, is_blank};
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Files up to this size, in bytes, are worked on side by side, larger ones one after the other by all threads.
 const SMALL: u64 = 4 << 20;
@@ -71,9 +73,19 @@ pub enum Plan {
     /// Judge transcripts, and recordings in other formats.
     Judge(Ruleset, formats::Options),
     /// Verify sealed transcripts, and that each ends in the given digest, if there is one.
-    Verify(Option<String>),
+    Verify(Option<String>, Budget),
     /// Tell transcripts, sealed ones and recordings apart; judge them all, verify the sealed ones.
     Audit(Ruleset, formats::Options),
+}
+
+impl Plan {
+    /// How much is taken in.
+    fn budget(&self) -> &Budget {
+        match self {
+            Plan::Judge(_, options) | Plan::Audit(_, options) => &options.budget,
+            Plan::Verify(_, budget) => budget,
+        }
+    }
 }
 
 /// Why a file could not be judged.
@@ -127,6 +139,8 @@ pub struct Outcome {
     pub judgement: Judgement,
     /// The chain of a sealed transcript.
     pub chain: Option<Chain>,
+    /// What its signatures say, where that was asked.
+    pub signature: Option<Checked>,
     /// Why nothing was judged; of an imported recording, why not all of it was.
     pub failure: Option<Failure>,
     /// How a recording in another format was imported.
@@ -177,9 +191,10 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
     let sizes: Vec<u64> = inputs.iter().map(size).collect();
     let (small, large): (Vec<usize>, Vec<usize>) = (0..inputs.len()).partition(|&place| sizes[place] <= SMALL);
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; inputs.len()]);
+    let turns = Arc::new(Turns::default());
     let work = |place: usize, threads: usize| {
         let input = &inputs[place];
-        let outcome = one(input, open(input), plan, threads, progress);
+        let outcome = one(input, open(input), plan, &turns, threads, progress);
         progress.files.fetch_add(1, Ordering::Relaxed);
         if let Ok(mut outcomes) = outcomes.lock() {
             outcomes[place] = Some(outcome);
@@ -207,7 +222,7 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
 /// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
 /// file with the same content.
 pub fn run_source(input: &Input, source: Box<dyn Read + Send>, plan: &Plan, threads: usize) -> Outcome {
-    one(input, Ok(source), plan, threads, &Progress::default())
+    one(input, Ok(source), plan, &Arc::default(), threads, &Progress::default())
 }
 
 /// The size of a regular file, of several that of the largest; streams count as large, so that all threads work on them.
@@ -225,26 +240,37 @@ fn size_of_first(input: &Input) -> u64 {
     })
 }
 
-fn one(input: &Input, source: Result<Source, Failure>, plan: &Plan, threads: usize, progress: &Progress) -> Outcome {
+fn one(
+    input: &Input,
+    source: Result<Source, Failure>,
+    plan: &Plan,
+    turns: &Arc<Turns>,
+    threads: usize,
+    progress: &Progress,
+) -> Outcome {
     let counted = |source| Counted { source, bytes: &progress.bytes };
+    let budget = plan.budget().for_input(turns);
+    let within = |options: &formats::Options| formats::Options { budget: budget.clone(), ..options.clone() };
     let outcome = source.and_then(|source| match plan {
-        Plan::Judge(ruleset, options) => opened(input, source, options).and_then(|opening| match opening {
+        Plan::Judge(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => judged(counted(source), ruleset, threads),
-            Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, false),
+            Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, false),
             Opening::Unknown(source, why, foreign) => {
                 no_recording(counted(source), Some(why).filter(|_| foreign), threads)
             }
         }),
-        Plan::Verify(head) => verified(counted(source), head.as_deref(), threads),
-        Plan::Audit(ruleset, options) => opened(input, source, options).and_then(|opening| match opening {
+        Plan::Verify(head, _) => verified(counted(Box::new(budget.lines(source))), head.as_deref(), threads),
+        Plan::Audit(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => {
-                let (layout, source) = told_apart(source)?;
+                let (layout, source) =
+                    told_apart(source).map_err(|error| Failure::from(ReadError::Io { line: 0, error }))?;
+                let source: Source = Box::new(source);
                 match layout {
                     Layout::Transcript => judged(counted(source), ruleset, threads),
                     Layout::Sealed => judged_sealed(counted(source), ruleset, threads),
                 }
             }
-            Opening::Foreign(foreign) => imported(input, foreign, ruleset, options, threads, true),
+            Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, true),
             Opening::Unknown(..) if passes_over(input) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
             Opening::Unknown(source, why, foreign) => {
                 no_recording(counted(source), Some(why).filter(|_| foreign), threads)
@@ -416,36 +442,23 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
     }
 }
 
-/// Which of the two a file is, by the fields of its first record, and the file from its start.
-fn told_apart(mut source: Source) -> Result<(Layout, Source), Failure> {
-    let broken = |error| Failure::from(ReadError::Io { line: 0, error });
-    let start = first_record(&mut source).map_err(broken)?;
-    Ok((layout(&start), Box::new(Cursor::new(start).chain(source))))
-}
-
-/// Reads up to the end of the first line that is not blank.
-pub(super) fn first_record(source: &mut impl Read) -> io::Result<Vec<u8>> {
-    let (mut start, mut room) = (Vec::new(), 64 << 10);
-    loop {
-        let filled = start.len();
-        let read = source.by_ref().take(room).read_to_end(&mut start)?;
-        let has_record =
-            start.split_inclusive(|&byte| byte == b'\n').any(|line| line.ends_with(b"\n") && !is_blank_line(line));
-        if has_record || (read as u64) < room || filled > json::MAX_TEXT {
-            return Ok(start);
+/// Which of the two a text is, by the fields of its first record, and the text from its start.
+pub(super) fn told_apart<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
+    let mut start = Start::read(source, 64 << 10)?;
+    while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
+        match start.grow(&Budget::default()) {
+            // its reader meets it again, and says where
+            Err(error) if Exceeded::of(&error).is_some() => break,
+            grown => grown?,
         }
-        room *= 2;
     }
+    Ok((layout(&start.text), start.whole()))
 }
 
-fn is_blank_line(line: &[u8]) -> bool {
-    is_blank(line.strip_suffix(b"\n").unwrap_or(line))
-}
-
-pub(super) fn layout(start: &[u8]) -> Layout {
+fn layout(start: &[u8]) -> Layout {
     let first = start.split(|&byte| byte == b'\n').find(|line| !is_blank(line)).unwrap_or(b"");
-    let sealed = json::members(first, &["prev", "digest"], &mut Scratch::default())
-        .is_ok_and(|members| members.values.iter().any(Option::is_some));
+    let sealed =
+        view::only_value(first).is_ok_and(|record| record.fields(&["prev", "digest"]).iter().any(Option::is_some));
     if sealed { Layout::Sealed } else { Layout::Transcript }
 }
 
@@ -468,7 +481,7 @@ mod tests {
     use super::*;
     use crate::scope::Scope;
     use crate::tools::ToolSet;
-    use std::io::Write as _;
+    use std::io::{Cursor, Write as _};
 
     #[test]
     fn bytes_are_judged_as_a_file_is() {
@@ -483,7 +496,7 @@ mod tests {
         let plans = [
             Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), formats::Options::default()),
             Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), formats::Options::default()),
-            Plan::Verify(Some("0".repeat(64))),
+            Plan::Verify(Some("0".repeat(64)), Budget::default()),
         ];
         for bytes in [text.as_bytes(), &sealed, &edited, b"{}\n", b""].map(<[u8]>::to_vec) {
             let mut file = tempfile::NamedTempFile::new().unwrap();

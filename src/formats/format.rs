@@ -5,10 +5,11 @@ use super::effect::Profile;
 use super::normalize::Out;
 use super::ordering::Agents;
 use crate::json::view::Value;
+use crate::limits::Budget;
 use std::path::{Path, PathBuf};
 
 /// What a reader of a format must know.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The format, where the user named it.
     pub from: Option<From>,
@@ -18,6 +19,8 @@ pub struct Options {
     pub parse_json_results: bool,
     /// Lines that could not be read and answers without a call do not fail the file.
     pub allow_loss: bool,
+    /// How much is taken in, by all files together that are read with it.
+    pub budget: Budget,
 }
 
 /// Takes the JSON part out of a line.

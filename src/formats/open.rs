@@ -1,6 +1,7 @@
 //! From a file's bytes to text: compression, encodings and marks at the start are taken off, by what the bytes say and
 //! not by the file's name.
 
+use crate::limits::Budget;
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -25,20 +26,29 @@ pub(crate) fn peek(mut source: Source, most: usize) -> io::Result<(Vec<u8>, Sour
     Ok((head, whole))
 }
 
+/// Windows of Zstandard up to this size, in bytes, are made room for: what its command makes without `--ultra` and
+/// `--long` needs half of it.
+const WINDOW: u64 = 16 << 20;
+
 /// Takes off what lies around the text.
-pub(crate) fn open(source: Source) -> io::Result<Opened> {
+pub(crate) fn open(source: Source, budget: &Budget) -> io::Result<Opened> {
     let (mut source, mut taken) = (source, Vec::new());
+    let mut window = WINDOW;
     // compression inside compression happens; without end it is an attack
     for _ in 0..4 {
         let (head, whole) = peek(source, 16)?;
         source = match &head[..] {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
                 taken.push("zstd");
-                Box::new(Zstd { decoder: None, rest: Some(BufReader::new(whole)), any: false })
+                budget.hold(window);
+                let decoder = Zstd { decoder: None, rest: Some(BufReader::new(whole)), any: false, window };
+                // one of them is large
+                window = 1 << 20;
+                Box::new(budget.unpacked(decoder))
             }
             [0x1f, 0x8b, ..] => {
                 taken.push("gzip");
-                Box::new(MultiGzDecoder::new(whole))
+                Box::new(budget.unpacked(MultiGzDecoder::new(whole)))
             }
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
                 taken.push("UTF-16");
@@ -69,6 +79,43 @@ struct Zstd {
     /// What stands behind the last frame.
     rest: Option<BufReader<Source>>,
     any: bool,
+    /// The largest window of a frame, in bytes.
+    window: u64,
+}
+
+impl Zstd {
+    /// Checks how much room the frame needs that begins at the start of `bytes`.
+    fn check_window(&self, bytes: &[u8]) -> io::Result<()> {
+        let Some(needed) = window(bytes).filter(|needed| *needed > self.window) else { return Ok(()) };
+        let what = format!(
+            "zstd data that needs a window of {} bytes to be unpacked, of which {} are allowed; compress it again \
+             without --ultra and --long",
+            needed, self.window
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidData, what))
+    }
+}
+
+/// The window that a frame of Zstandard needs, by its header.
+fn window(frame: &[u8]) -> Option<u64> {
+    let descriptor = *frame.get(4)?;
+    if descriptor & 0x20 == 0 {
+        let (exponent, mantissa) = (frame.get(5)? >> 3, u64::from(frame.get(5)? & 7));
+        let base = 1 << (10 + exponent);
+        return Some(base + base / 8 * mantissa);
+    }
+    // a single segment: its window is its content
+    let at = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = |len: usize| {
+        let bytes = frame.get(at..at + len)?;
+        Some(bytes.iter().rev().fold(0_u64, |size, byte| size << 8 | u64::from(*byte)))
+    };
+    match descriptor >> 6 {
+        0 => size(1),
+        1 => size(2).map(|size| size + 256),
+        2 => size(4),
+        _ => size(8),
+    }
 }
 
 impl Read for Zstd {
@@ -86,6 +133,7 @@ impl Read for Zstd {
                 return Ok(0);
             }
             self.any = true;
+            self.check_window(rest.fill_buf()?)?;
             let broken =
                 |_| io::Error::new(io::ErrorKind::InvalidData, "damaged zstd data: no frame begins where one should");
             self.decoder = Some(StreamingDecoder::new(rest).map_err(broken)?);
@@ -143,5 +191,19 @@ impl Read for Utf16 {
         buffer[..len].copy_from_slice(&self.ready[self.given..self.given + len]);
         self.given += len;
         Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::window;
+
+    #[test]
+    fn windows_are_read_off_headers() {
+        assert_eq!(window(b"\x28\xb5\x2f\xfd\x00\x58"), Some(2 << 20));
+        assert_eq!(window(b"\x28\xb5\x2f\xfd\x20\x09"), Some(9));
+        assert_eq!(window(b"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x40"), Some(1 << 30));
+        assert_eq!(window(b"\x28\xb5\x2f\xfd\x00\xff"), Some((1 << 41) + (1 << 38) * 7));
+        assert_eq!(window(b"\x28\xb5\x2f\xfd"), None);
     }
 }

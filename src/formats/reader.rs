@@ -13,9 +13,9 @@ use super::vendors::inspect;
 use super::verdict::Imported;
 use super::warnings::Code;
 use crate::finding::SourceFile;
-use crate::json::MAX_TEXT;
 use crate::json::view::{self, Value, Wrong};
 use crate::judge::Ruleset;
+use crate::limits::{Budget, Exceeded, Start};
 use crate::rules::Key;
 use crate::transcript::{self, Block, is_blank};
 use std::fs::File;
@@ -32,7 +32,7 @@ type Source = Box<dyn Read + Send>;
 pub enum ImportError {
     /// The file could not be read.
     #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
+    Io(#[source] io::Error),
     /// It is in no format that is known, or not clearly in one.
     #[error("{0}")]
     Refused(String),
@@ -44,6 +44,25 @@ pub enum ImportError {
         /// What is wrong and what was expected.
         what: String,
     },
+}
+
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> ImportError {
+        match Exceeded::of(&error) {
+            Some(exceeded) => ImportError::Refused(exceeded.to_string()),
+            None => ImportError::Io(error),
+        }
+    }
+}
+
+impl ImportError {
+    /// A read that failed behind so many lines.
+    fn behind(lines: u64, error: io::Error) -> ImportError {
+        match Exceeded::of(&error) {
+            Some(exceeded) => ImportError::At { line: lines + 1, what: exceeded.to_string() },
+            None => ImportError::Io(error),
+        }
+    }
 }
 
 /// A file that was opened and told.
@@ -74,39 +93,52 @@ pub struct Foreign {
     pub reason: String,
     form: Form,
     path: Option<PathBuf>,
+    budget: Budget,
 }
 
 /// How the recording is read.
 enum Form {
-    Text(Shape, Source),
+    Lines(Start<Source>),
+    /// All of it.
+    Document(Start<Source>),
     Archive(Archive),
 }
 
 /// A zip archive, which only logs of Inspect are.
-fn archive(mut source: Source, path: Option<&Path>) -> Result<Foreign, ImportError> {
+fn archive(mut source: Source, path: Option<&Path>, budget: &Budget) -> Result<Foreign, ImportError> {
     let anywhere: Box<dyn archive::Anywhere> = match path.filter(|path| path.is_file()) {
         Some(path) => Box::new(File::open(path)?),
         None => {
             let mut bytes = Vec::new();
-            source.by_ref().take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes)?;
+            loop {
+                budget.document(bytes.len() as u64).map_err(io::Error::from)?;
+                if source.by_ref().take(STEP).read_to_end(&mut bytes)? == 0 {
+                    break;
+                }
+            }
             Box::new(Cursor::new(bytes))
         }
     };
-    let archive = Archive::open(anywhere)?;
+    let archive = Archive::open(anywhere, budget)?;
     let names = archive.names();
     if !inspect::is_log(&names) {
         let what = "a zip archive that holds no log of Inspect; unpack it and name the file".to_owned();
         return Err(ImportError::Refused(what));
     }
     let reason = "an archive with 'header.json' or '_journal/start.json'".to_owned();
-    Ok(Foreign { importer: &inspect::INSPECT, reason, form: Form::Archive(archive), path: path.map(Path::to_owned) })
+    let (form, path, budget) = (Form::Archive(archive), path.map(Path::to_owned), budget.clone());
+    Ok(Foreign { importer: &inspect::INSPECT, reason, form, path, budget })
 }
+
+/// How much is read at once, in bytes, where all of a source is wanted.
+const STEP: u64 = 4 << 20;
 
 /// Opens a file and tells its format. `path` is where it was found, if it is a file.
 ///
 /// # Errors
 /// A file that cannot be read, or whose format is not clear.
 pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Opening, ImportError> {
+    let budget = &options.budget;
     // transcripts are told by their first record, and nothing is read of them twice
     let (start, source) = open::peek(source, 64 << 10)?;
     if start.is_empty() && path.is_some_and(session::has_name_of_a_capture) {
@@ -114,47 +146,46 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
         return Err(ImportError::Refused(why.to_owned()));
     }
     if options.from.is_none() && detect::is_record(first_line(&start)) {
-        return Ok(Opening::Native(source));
+        return Ok(Opening::Native(Box::new(budget.lines(source))));
     }
-    let (source, taken) = match open::open(source)? {
+    let (source, taken) = match open::open(source, budget)? {
         Opened::Text(source, taken) => (source, taken),
-        Opened::Zip(source) => return archive(source, path).map(Opening::Foreign),
+        Opened::Zip(source) => return archive(source, path, budget).map(Opening::Foreign),
         Opened::Refused(why) => return Err(ImportError::Refused(why.to_owned())),
     };
     // a mark at its start is a fault of a transcript, which its reader names
     let as_it_was = |text: Source| -> Source {
+        let text = budget.lines(text);
         match taken.iter().find(|taken| matches!(**taken, "byte order mark" | "UTF-16")) {
             Some(&"UTF-16") => Box::new(Cursor::new(b"\xff\xfe").chain(text)),
             Some(_) => Box::new(Cursor::new(b"\xef\xbb\xbf").chain(text)),
-            None => text,
+            None => Box::new(text),
         }
     };
-    let (mut head, mut source) = open::peek(source, HEAD)?;
-    let mut complete = head.len() < HEAD;
+    let mut start = Start::read(source, HEAD)?;
     let guess = loop {
-        match detect::guess(&head, complete, options.from) {
-            Guess::More if complete => break Guess::Unknown("it is empty".to_owned(), false),
-            Guess::More => {
-                if head.len() > MAX_TEXT {
-                    break Guess::Refused(format!("one JSON document of more than {} MiB", MAX_TEXT >> 20));
-                }
-                let most = head.len() * 4;
-                (head, source) = open::peek(source, most)?;
-                complete = head.len() < most;
-            }
+        let is_record = options.from.is_none() && !start.complete && detect::is_record(first_line(&start.text));
+        match detect::guess(&start.text, start.complete, options.from) {
+            Guess::More if is_record => break Guess::Native,
+            Guess::More if start.complete => break Guess::Unknown("it is empty".to_owned(), false),
+            Guess::More => start.grow(budget).map_err(|error| ImportError::behind(start.blank_lines, error))?,
             guess => break guess,
         }
     };
     Ok(match guess {
-        Guess::Native | Guess::More => Opening::Native(as_it_was(source)),
-        Guess::Unknown(why, foreign) => Opening::Unknown(as_it_was(source), why, foreign),
+        Guess::Native | Guess::More => Opening::Native(as_it_was(Box::new(start.whole()))),
+        Guess::Unknown(why, foreign) => Opening::Unknown(as_it_was(Box::new(start.whole())), why, foreign),
         Guess::Refused(why) => return Err(ImportError::Refused(why)),
         Guess::Foreign(importer, shape, mut reason) => {
             if !taken.is_empty() {
                 reason = format!("{reason}; taken off: {}", taken.join(", "));
             }
-            let form = Form::Text(shape, source);
-            Opening::Foreign(Foreign { importer, reason, form, path: path.map(Path::to_owned) })
+            let form = match shape {
+                Shape::Lines => Form::Lines(start),
+                Shape::Document => Form::Document(start),
+            };
+            let (path, budget) = (path.map(Path::to_owned), budget.clone());
+            Opening::Foreign(Foreign { importer, reason, form, path, budget })
         }
     })
 }
@@ -190,7 +221,7 @@ impl Recording {
         Recording {
             pairing: Pairing::new(key.clone()),
             normalizing: NormalizeOptions { key, bodies, parse_json_results: options.parse_json_results },
-            options: *options,
+            options: options.clone(),
             files: Vec::new(),
             unanswered: None,
         }
@@ -207,7 +238,7 @@ impl Recording {
         beside: &dyn Fn(&Path) -> SourceFile,
         threads: usize,
     ) -> Result<(), ImportError> {
-        let Foreign { importer, form, path, .. } = foreign;
+        let Foreign { importer, form, path, budget, .. } = foreign;
         let own = self.files.len();
         self.files.push(file);
         self.unanswered = importer.unanswered;
@@ -217,16 +248,22 @@ impl Recording {
             let number = self.files.len();
             self.files.push(beside(&companion));
             let shown = self.files[number].shown.clone();
-            let opened =
-                File::open(&companion).map_err(ImportError::Io).and_then(|file| match open::open(Box::new(file))? {
-                    Opened::Text(source, _) => self.lines(importer, source, number, threads),
+            let opened = File::open(&companion).map_err(ImportError::Io).and_then(|file| {
+                match open::open(Box::new(file), &budget)? {
+                    Opened::Text(source, _) => {
+                        self.lines(importer, Start::read(source, HEAD)?, &budget, number, threads)
+                    }
                     _ => Err(ImportError::Refused("expected text".to_owned())),
-                });
+                }
+            });
             opened.map_err(|error| ImportError::Refused(format!("{shown}: {error}")))?;
         }
         match form {
-            Form::Text(Shape::Lines, source) => self.lines(importer, source, own, threads),
-            Form::Text(Shape::Document, source) => self.document(importer, source, own),
+            Form::Lines(start) => self.lines(importer, start, &budget, own, threads),
+            Form::Document(start) => {
+                budget.document(start.text.len() as u64).map_err(io::Error::from)?;
+                self.document(importer, &start.text, start.blank_lines, own)
+            }
             Form::Archive(mut archive) => {
                 let names = archive.names();
                 if !names.iter().any(|name| name == "header.json") {
@@ -238,7 +275,7 @@ impl Recording {
                     let outer = &self.files[own];
                     let [shown, from_root] = [&outer.shown, &outer.from_root].map(|path| format!("{path}!{name}"));
                     self.files.push(SourceFile { shown, from_root });
-                    self.document(importer, Box::new(Cursor::new(text)), self.files.len() - 1)
+                    self.document(importer, &text, 0, self.files.len() - 1)
                         .map_err(|error| ImportError::Refused(format!("{name}: {error}")))?;
                 }
                 Ok(())
@@ -249,39 +286,42 @@ impl Recording {
     fn lines(
         &mut self,
         importer: &'static Format,
-        source: Source,
+        start: Start<Source>,
+        budget: &Budget,
         file: usize,
         threads: usize,
     ) -> Result<(), ImportError> {
         let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
         let (options, pairing) = (&self.normalizing, &mut self.pairing);
         let work = |block: &Block| block_events(block, importer, options, file);
-        let mut before = 0;
-        let sink = |block: &Block, (lines, events): (u64, Vec<Event>)| {
-            if block.bytes().len() > MAX_TEXT {
-                let what = format!("the line is longer than {} MiB", MAX_TEXT >> 20);
-                return Err(ImportError::At { line: before + lines, what });
-            }
+        let Start { blank_lines, text, rest, .. } = start;
+        let lines = budget
+            .lines_behind(&text, rest)
+            .map_err(|(lines, error)| ImportError::behind(blank_lines + lines, error))?;
+        let mut before = blank_lines;
+        let sink = |_: &Block, (lines, events): (u64, Vec<Event>)| {
             pairing.take(events, before);
             before += lines;
-            Ok(())
+            Ok::<(), io::Error>(())
         };
-        transcript::blocks_in_order(source, threads, work, sink)
+        let read = transcript::blocks_in_order(text, lines, threads, work, sink);
+        read.map_err(|error| ImportError::behind(before, error))
     }
 
-    fn document(&mut self, importer: &'static Format, mut source: Source, file: usize) -> Result<(), ImportError> {
+    fn document(
+        &mut self,
+        importer: &'static Format,
+        text: &[u8],
+        blank_lines: u64,
+        file: usize,
+    ) -> Result<(), ImportError> {
         let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
-        let mut text = Vec::new();
-        source.by_ref().take(MAX_TEXT as u64 + 1).read_to_end(&mut text)?;
-        if text.len() > MAX_TEXT {
-            return Err(ImportError::Refused(format!("one JSON document of more than {} MiB", MAX_TEXT >> 20)));
-        }
-        let document = view::only_value(&text).map_err(|fault| {
-            let line = memchr::memchr_iter(b'\n', &text[..fault.offset]).count() as u64 + 1;
+        let document = view::only_value(text).map_err(|fault| {
+            let line = blank_lines + memchr::memchr_iter(b'\n', &text[..fault.offset]).count() as u64 + 1;
             ImportError::At { line, what: format!("not a JSON document: {}", in_words(fault.wrong)) }
         })?;
         let mut out = Out::new(&self.normalizing, importer.profile, file);
-        out.in_document(&text, 1);
+        out.in_document(text, blank_lines + 1);
         if importer.items && document.is_array() {
             for item in document.items() {
                 (importer.extract)(item, &mut out);

@@ -1,11 +1,11 @@
 //! Which session a capture of the proxy belongs to: one file is one request, and a call is answered in another.
 
 use super::open::{self, Opened};
-use crate::json::MAX_TEXT;
 use crate::json::view::{self, Value, text};
+use crate::limits::{Budget, Start};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Mutex;
 
 /// A capture's place in its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,13 @@ pub struct InSession {
     pub parents: Vec<String>,
 }
 
+/// The longest first event that is looked into, in bytes: what the proxy writes of one request is far shorter, whatever
+/// its limits.
+const FIRST_EVENT: usize = 32 << 20;
+
+/// Held while a long first event is in memory.
+static LONG: Mutex<()> = Mutex::new(());
+
 /// The session of the capture in a file; `None` for every other file, and where it cannot be read.
 #[must_use]
 pub fn in_session(path: &Path) -> Option<InSession> {
@@ -27,18 +34,25 @@ pub fn in_session(path: &Path) -> Option<InSession> {
     if !path.metadata().ok()?.is_file() {
         return None;
     }
-    let Ok(Opened::Text(source, _)) = open::open(Box::new(File::open(path).ok()?)) else { return None };
+    let Ok(Opened::Text(source, _)) = open::open(Box::new(File::open(path).ok()?), &Budget::default()) else {
+        return None;
+    };
     let (start, source) = open::peek(source, 512).ok()?;
     // long files of other kinds are not read for this
     memchr::memmem::find(&start, b"\"trace_id\"")?;
-    let mut file = BufReader::with_capacity(64 << 10, source);
-    let mut line = Vec::new();
-    while line.trim_ascii().is_empty() {
-        line.clear();
-        if file.by_ref().take(MAX_TEXT as u64).read_until(b'\n', &mut line).ok()? == 0 {
+    let mut start = Start::read(source, 64 << 10).ok()?;
+    let mut long = None;
+    while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
+        if start.text.len() > FIRST_EVENT {
             return None;
         }
+        // files are looked into side by side; long ones one after the other
+        if start.text.len() > 1 << 20 && long.is_none() {
+            long = Some(LONG.lock());
+        }
+        start.grow(&Budget::default()).ok()?;
     }
+    let line = start.text.split(|byte| *byte == b'\n').next()?;
     let event = view::only_value(line.trim_ascii()).ok()?;
     let [trace, time, source, data] = event.fields(&["trace_id", "timestamp", "source", "data"]);
     if !source.is_some_and(|source| source.is("model_proxy")) {

@@ -7,6 +7,7 @@ use crate::finding::Level;
 use crate::formats::Warning;
 use crate::sanitize::{InertJson, visible};
 use crate::seal::Chain;
+use crate::signature::{Checked, Signature, unsigned};
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use std::io::{self, Write};
@@ -97,6 +98,9 @@ struct JsonFile {
     divergence: Option<u64>,
     /// The hash chain, in a sealed transcript.
     chain: Option<JsonChain>,
+    /// What the signatures of a sealed transcript say; left out where there is no chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<JsonSigned>,
     /// Why nothing in the file was judged; of an imported recording, why not all of it was.
     error: Option<JsonError>,
     /// How a recording in another format was imported; left out for transcripts.
@@ -172,6 +176,47 @@ struct JsonChain {
     expected: Option<String>,
     /// The digest that stands there.
     found: Option<String>,
+}
+
+/// What the signatures of a sealed transcript say.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonSigned {
+    /// `signed`, `integrity only` (no signature), `integrity only, signatures not checked` (no keys to check them with) or
+    /// `refused`.
+    standing: &'static str,
+    /// How many links were signed.
+    links: Option<u64>,
+    /// `complete`, or `open`: the recording went on when it was signed.
+    state: Option<&'static str>,
+    /// The signatures.
+    signatures: Vec<JsonSignature>,
+    /// What must not be.
+    faults: Vec<JsonFault>,
+}
+
+/// One signature.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonSignature {
+    /// `note` (a line of a signed note) or `ssh`.
+    kind: &'static str,
+    /// Whose it is, or is said to be.
+    signer: String,
+    /// The key: its id in a note, or an SSH fingerprint.
+    key: String,
+    /// `trusted`, `unknown signer`, `not checked` or `refused`.
+    known: &'static str,
+}
+
+/// Something about signatures that must not be.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonFault {
+    /// What kind of thing.
+    id: &'static str,
+    /// In words.
+    message: String,
 }
 
 /// Why a file was not judged.
@@ -280,6 +325,10 @@ fn files(report: &Report) -> Vec<JsonFile> {
         pairs_compared: file.pairs,
         divergence: file.divergence,
         chain: file.chain.as_ref().map(chain),
+        signature: file
+            .chain
+            .as_ref()
+            .map(|_| file.signature.as_ref().map_or_else(|| signed(&unsigned(false)), signed)),
         error: file.failure.as_ref().map(|failure| JsonError {
             line: (failure.line > 0).then_some(failure.line),
             column: (failure.column > 0).then_some(failure.column),
@@ -327,6 +376,22 @@ fn chain(chain: &Chain) -> JsonChain {
         broken_index: broken.map(|broken| broken.index),
         expected: broken.map(|broken| broken.expected.clone()),
         found: broken.map(|broken| broken.found.clone()),
+    }
+}
+
+fn signed(checked: &Checked) -> JsonSigned {
+    let signature = |signature: &Signature| JsonSignature {
+        kind: signature.kind.name(),
+        signer: signature.signer.clone(),
+        key: signature.key.clone(),
+        known: signature.known.name(),
+    };
+    JsonSigned {
+        standing: checked.standing.name(),
+        links: checked.statement.as_ref().map(|statement| statement.links),
+        state: checked.statement.as_ref().map(|statement| statement.state.name()),
+        signatures: checked.signatures.iter().map(signature).collect(),
+        faults: checked.faults.iter().map(|fault| JsonFault { id: fault.id, message: fault.what.clone() }).collect(),
     }
 }
 

@@ -57,11 +57,11 @@ fn row(reported: Reported<'_>) -> String {
     let index = finding.index.map_or(String::new(), |index| index.to_string());
     let mut place = cell(reported.path());
     if finding.line > 0 {
-        place.push_str(&format!("&#58;{}", finding.line));
+        place.push_str(&format!(":{}", finding.line));
     }
     let mut message = cell(&finding.message());
     if let Some(line) = reported.related_line() {
-        message.push_str(&format!(" &#40;{}&#41;", cell(&line)));
+        message.push_str(&format!(" ({})", cell(&line)));
     }
     let tool = cell(finding.tool_text());
     format!("| {} | {} | {place} | {index} | {tool} | {message} |\n", finding.level, finding.rule.id)

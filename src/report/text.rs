@@ -6,6 +6,7 @@ use crate::audit::{Command, FileReport, Report};
 use crate::finding::Level;
 use crate::sanitize::visible;
 use crate::seal::Break;
+use crate::signature::{Checked, Standing};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -28,7 +29,10 @@ fn blocks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             first = false;
         }
         match report.command {
-            Command::Verify => chain(file, out)?,
+            Command::Verify => {
+                chain(file, out)?;
+                file.signature.as_ref().map_or(Ok(()), |checked| signed(checked, out))?;
+            }
             _ => findings(report, file, out)?,
         }
     }
@@ -66,6 +70,27 @@ fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
         Break::Head => writeln!(out, "last link: index {}", broken.index)?,
     }
     writeln!(out, "expected: {}\nfound: {}", visible(&broken.expected), visible(&broken.found))
+}
+
+/// Whose signatures a sealed transcript has. Where nobody asked and there are none, nothing is said.
+fn signed(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(statement) = &checked.statement {
+        writeln!(out, "signed: {} links, {}", statement.links, statement.state.name())?;
+    }
+    for signature in &checked.signatures {
+        let (known, signer, key) = (signature.known.name(), visible(&signature.signer), &signature.key);
+        writeln!(out, "signature: {known}, '{signer}' ({key})")?;
+    }
+    for fault in &checked.faults {
+        writeln!(out, "fault: {}", visible(&fault.what))?;
+    }
+    match checked.standing {
+        Standing::Signed => {
+            let signers: Vec<String> = checked.signers().iter().map(|name| format!("'{}'", visible(name))).collect();
+            writeln!(out, "seal: signed by {}", signers.join(", "))
+        }
+        standing => writeln!(out, "seal: {}", standing.name()),
+    }
 }
 
 fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<()> {

@@ -3,6 +3,7 @@
 //! A rule says what it is (`Rule`: id, summary, page, message) and, where it judges calls, when it fires. What it may
 //! know of a call is an [`Occurrence`]; what came before is remembered once for all rules, in `history`.
 
+mod bad_signature;
 mod broken_link;
 pub mod dangerous_call;
 mod history;
@@ -15,7 +16,9 @@ mod seal_deleted;
 mod seal_mismatch;
 mod seal_rewritten;
 mod sourced;
+mod unsigned_seal;
 
+pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use history::{Earlier, History, Key, Occurrence, Print, Step};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
@@ -27,11 +30,13 @@ pub use seal_deleted::SEAL_DELETED;
 pub use seal_mismatch::SEAL_MISMATCH;
 pub use seal_rewritten::SEAL_REWRITTEN;
 pub(crate) use sourced::{SourcedHistory, SourcedStep};
+pub use unsigned_seal::UNSIGNED_SEAL;
 
 use crate::finding::{Level, Place, Rule};
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 9] = [
+pub static RULES: [&Rule; 11] = [
+    &BAD_SIGNATURE,
     &BROKEN_LINK,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,
@@ -41,12 +46,15 @@ pub static RULES: [&Rule; 9] = [
     &SEAL_DELETED,
     &SEAL_MISMATCH,
     &SEAL_REWRITTEN,
+    &UNSIGNED_SEAL,
 ];
 
 /// Whether a rule is about seals and what is judged by, not about single calls.
 #[must_use]
 pub fn guards_evidence(rule: &Rule) -> bool {
-    [&BROKEN_LINK, &POLICY_CHANGED, &SEAL_DELETED, &SEAL_MISMATCH, &SEAL_REWRITTEN].iter().any(|one| one.id == rule.id)
+    let evidence =
+        [&BAD_SIGNATURE, &BROKEN_LINK, &POLICY_CHANGED, &SEAL_DELETED, &SEAL_MISMATCH, &SEAL_REWRITTEN, &UNSIGNED_SEAL];
+    evidence.iter().any(|one| one.id == rule.id)
 }
 
 /// The rule with an id.

@@ -6,6 +6,9 @@ use std::io::{self, ErrorKind, Read};
 /// The usual size of a block; one long line makes a block of its own size.
 const BLOCK: usize = 1 << 20;
 
+/// How much is read at once of a line that is longer than a block.
+const GROWTH: usize = 4 << 20;
+
 /// Whole lines of a file, in order.
 #[derive(Debug, Default)]
 pub struct Block {
@@ -23,13 +26,25 @@ impl Block {
         &self.storage[..self.len]
     }
 
+    /// Behind the last line end at or behind `from`.
+    fn last_line_end(&self, from: usize) -> Option<usize> {
+        memchr::memrchr(b'\n', &self.storage[from..self.len]).map(|last| from + last + 1)
+    }
+
     /// Whether the block holds more room than blocks usually need.
     pub(crate) fn is_oversized(&self) -> bool {
         self.storage.capacity() > 4 * BLOCK
     }
 
     /// Starts over with `rest`, and with room for a usual block.
-    fn start(&mut self, rest: &[u8], number: u64) {
+    fn start(&mut self, rest: &mut Vec<u8>, number: u64) {
+        self.number = number;
+        if rest.len() > BLOCK {
+            // a long start is not held twice
+            self.storage = std::mem::take(rest);
+            self.len = self.storage.len();
+            return;
+        }
         if self.is_oversized() {
             self.storage = Vec::new();
         }
@@ -42,7 +57,7 @@ impl Block {
         }
         self.storage[..rest.len()].copy_from_slice(rest);
         self.len = rest.len();
-        self.number = number;
+        rest.clear();
     }
 }
 
@@ -52,6 +67,10 @@ pub struct Blocks<R> {
     source: R,
     /// The start of a line whose end is not read yet.
     rest: Vec<u8>,
+    /// How much of that was searched for line ends.
+    searched: usize,
+    /// What went wrong behind the lines that were handed on last.
+    failed: Option<io::Error>,
     ended: bool,
     next_number: u64,
     /// The longest line that is read to its end.
@@ -61,7 +80,12 @@ pub struct Blocks<R> {
 impl<R: Read> Blocks<R> {
     /// Blocks of `source`.
     pub fn new(source: R) -> Blocks<R> {
-        Blocks { source, rest: Vec::new(), ended: false, next_number: 0, longest: MAX_TEXT }
+        Blocks::behind(Vec::new(), source)
+    }
+
+    /// Blocks of `start` and what follows it.
+    pub(crate) fn behind(start: Vec<u8>, source: R) -> Blocks<R> {
+        Blocks { source, rest: start, searched: 0, failed: None, ended: false, next_number: 0, longest: MAX_TEXT }
     }
 
     /// Fills `block` with the next lines; false at the end.
@@ -71,29 +95,42 @@ impl<R: Read> Blocks<R> {
     /// # Errors
     /// What the source says, but `Interrupted`.
     pub fn next_into(&mut self, block: &mut Block) -> io::Result<bool> {
-        let mut searched = self.rest.len();
-        block.start(&self.rest, self.next_number);
-        self.rest.clear();
+        if let Some(error) = self.failed.take() {
+            block.start(&mut Vec::new(), self.next_number);
+            self.next_number += 1;
+            return Err(error);
+        }
+        let mut searched = std::mem::take(&mut self.searched);
+        block.start(&mut self.rest, self.next_number);
         if self.rest.capacity() > 4 * BLOCK {
             self.rest = Vec::new();
         }
         self.next_number += 1;
-        while !self.ended {
-            if block.len > self.longest {
-                self.ended = true;
-                break;
-            }
-            let filled = if block.len < BLOCK { self.fill(block) } else { self.grow(block) };
-            filled.inspect_err(|_| self.ended = true)?;
-            if let Some(last) = memchr::memrchr(b'\n', &block.storage[searched..block.len])
-                && !self.ended
+        loop {
+            if block.len >= BLOCK
+                && let Some(end) = block.last_line_end(searched)
             {
-                let cut = searched + last + 1;
-                self.rest.extend_from_slice(&block.storage[cut..block.len]);
-                block.len = cut;
+                self.rest.extend_from_slice(&block.storage[end..block.len]);
+                self.searched = self.rest.len();
+                block.len = end;
                 break;
             }
             searched = block.len;
+            if block.len > self.longest {
+                self.ended = true;
+            }
+            if self.ended {
+                break;
+            }
+            let filled = if block.len < BLOCK { self.fill(block) } else { self.grow(block) };
+            if let Err(error) = filled {
+                self.ended = true;
+                // the lines before it come first, so that it is known where it stands
+                let Some(end) = block.last_line_end(searched) else { return Err(error) };
+                block.len = end;
+                self.failed = Some(error);
+                break;
+            }
         }
         Ok(block.len > 0)
     }
@@ -111,16 +148,17 @@ impl<R: Read> Blocks<R> {
         Ok(())
     }
 
-    /// Reads as much again as the block holds, for a line that is longer than that. The new room is not filled before
-    /// it is read into: a long line costs its own length.
+    /// Reads on for a line that is longer than a block. The new room is not filled before it is read into, and little
+    /// is read beyond the line: a long line costs its own length.
     fn grow(&mut self, block: &mut Block) -> io::Result<()> {
         block.storage.truncate(block.len);
-        let room = block.len;
-        block.storage.reserve_exact(room);
-        let read = self.source.by_ref().take(room as u64).read_to_end(&mut block.storage)?;
-        self.ended = read < room;
+        if block.storage.capacity() - block.len < GROWTH {
+            block.storage.reserve_exact(block.len.max(2 * GROWTH));
+        }
+        let read = self.source.by_ref().take(GROWTH as u64).read_to_end(&mut block.storage);
+        self.ended = block.storage.len() < block.len + GROWTH;
         block.len = block.storage.len();
-        Ok(())
+        read.map(drop)
     }
 }
 
@@ -167,6 +205,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_start_that_was_read_before_is_part_of_it() {
+        let text = "line\n".repeat(3 * BLOCK / 5);
+        for cut in [0, 3, BLOCK, 2 * BLOCK + 7, text.len()] {
+            let (start, rest) = text.as_bytes().split_at(cut);
+            let (mut blocks, mut block) = (Blocks::behind(start.to_vec(), rest), Block::default());
+            let mut joined = Vec::new();
+            while blocks.next_into(&mut block).unwrap() {
+                assert!(block.bytes().ends_with(b"\n"));
+                joined.extend_from_slice(block.bytes());
+            }
+            assert!(joined == text.as_bytes(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn what_fails_comes_behind_the_lines_before_it() {
+        struct Fails;
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("failed"))
+            }
+        }
+        let (mut blocks, mut block) = (Blocks::new((&b"one\ntwo\nthr"[..]).chain(Fails)), Block::default());
+        assert!(blocks.next_into(&mut block).unwrap());
+        assert_eq!(block.bytes(), b"one\ntwo\n");
+        assert!(blocks.next_into(&mut block).is_err());
+        assert!(!blocks.next_into(&mut block).unwrap());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why a file is not a transcript, and where.
 
 use crate::json::{JsonError, JsonErrorKind, Kind};
+use crate::limits::Exceeded;
 use crate::sanitize::{clip, visible};
 use std::fmt;
 
@@ -33,6 +34,8 @@ pub enum RecordError {
     ByteOrderMark(&'static str),
     /// More records than [`MAX_RECORDS`](super::MAX_RECORDS).
     TooManyRecords,
+    /// More than the run takes in.
+    Exceeded(Exceeded),
 }
 
 impl fmt::Display for RecordError {
@@ -59,6 +62,7 @@ impl fmt::Display for RecordError {
             RecordError::ByteOrderMark(encoding) => {
                 write!(f, "the file starts with a byte order mark ({encoding}); save it as UTF-8 without one")
             }
+            RecordError::Exceeded(exceeded) => write!(f, "{exceeded}"),
             RecordError::TooManyRecords => write!(f, "more than {} records in one file", super::MAX_RECORDS),
         }
     }
@@ -100,6 +104,14 @@ impl fmt::Display for ColumnPrefix {
 }
 
 impl ReadError {
+    /// A read that failed behind a line: a limit that was exceeded is a fault of the line that follows.
+    pub(crate) fn behind(line: u64, error: std::io::Error) -> ReadError {
+        match Exceeded::of(&error) {
+            Some(exceeded) => LineError::whole(RecordError::Exceeded(exceeded)).on_line(line + 1),
+            None => ReadError::Io { line, error },
+        }
+    }
+
     /// The line the error is about.
     #[must_use]
     pub fn line(&self) -> u64 {

@@ -113,21 +113,22 @@ where
     match read {
         Ok(()) => Ok(base),
         Err(Stopped::By(error)) => Err(error),
-        Err(Stopped::Io(error)) => Err(ScanError::Read(ReadError::Io { line: base.lines, error })),
+        Err(Stopped::Io(error)) => Err(ScanError::Read(ReadError::behind(base.lines, error))),
     }
 }
 
-/// Reads `source` block by block: `work` makes something of each, on any thread; `sink` gets it in order.
+/// Reads `start` and then `source` block by block: `work` makes something of each, on any thread; `sink` gets it in order.
 ///
 /// # Errors
 /// A read that failed, or the sink's own.
 pub(crate) fn blocks_in_order<T: Send, E: From<std::io::Error> + Send>(
+    start: Vec<u8>,
     source: impl Read + Send,
     threads: usize,
     work: impl Fn(&Block) -> T + Sync,
     mut sink: impl FnMut(&Block, T) -> Result<(), E> + Send,
 ) -> Result<(), E> {
-    let (blocks, work) = (Blocks::new(source), |_: &mut Scratch, block: &Block| work(block));
+    let (blocks, work) = (Blocks::behind(start, source), |_: &mut Scratch, block: &Block| work(block));
     let read = if threads <= 1 { in_turn(blocks, work, &mut sink) } else { in_order(blocks, threads, work, &mut sink) };
     read.map_err(|stopped| match stopped {
         Stopped::By(error) => error,
@@ -140,6 +141,13 @@ fn parse_block(block: &Block, layout: Layout, scratch: &mut Scratch, mut visit: 
     let mut start = 0;
     while start < block.bytes().len() {
         let rest = &block.bytes()[start..];
+        if rest[0] == b'\n' {
+            // blank lines come in crowds where they come at all
+            let blank = rest.iter().take_while(|byte| **byte == b'\n').count();
+            parsed.lines += blank as u64;
+            start += blank;
+            continue;
+        }
         let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let text = &rest[..len];
         let line = parsed.lines;
@@ -294,16 +302,31 @@ where
             }
             queue.free.pop().unwrap_or_default()
         };
-        let read = locked(&shared.blocks).next_into(&mut block);
+        let mut blocks = locked(&shared.blocks);
+        let read = blocks.next_into(&mut block);
+        // nothing is read behind a long line before it is done with: one of them at a time is in memory
+        let (number, alone) = (block.number, block.is_oversized().then_some(blocks));
         match read {
             Ok(true) => {
                 let result = work(&mut scratch, &block);
                 deliver(shared, threads, block, Ok(result));
+                if let Some(blocks) = alone {
+                    wait_for(shared, number);
+                    drop(blocks);
+                }
             }
             Ok(false) => return,
             // in its place: what was read before it comes first
             Err(error) => deliver(shared, threads, block, Err(error)),
         }
+    }
+}
+
+/// Waits until the sink is behind a block.
+fn wait_for<R, T, S, F>(shared: &Shared<'_, R, T, S, F>, number: u64) {
+    let mut queue = locked(&shared.queue);
+    while !queue.over && queue.next <= number {
+        queue = shared.moved_on.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
 }
 
@@ -323,11 +346,11 @@ where
         let Some((block, result)) = queue.early.remove(&due) else { break };
         drop(queue);
         let fed = result.map_err(Stopped::Io).and_then(|result| sink(&block, result).map_err(Stopped::By));
+        let oversized = block.is_oversized();
+        let free = (!oversized).then_some(block);
         queue = locked(&shared.queue);
         queue.next += 1;
-        if !block.is_oversized() {
-            queue.free.push(block);
-        }
+        queue.free.extend(free);
         if let Err(error) = fed {
             queue.stopped = Some(error);
             queue.over = true;

@@ -219,7 +219,7 @@ impl<R: Read> Records<R> {
             if self.at == self.block.bytes().len() {
                 self.at = 0;
                 let more = self.blocks.next_into(&mut self.block);
-                if !more.map_err(|error| ReadError::Io { line: self.line, error })? {
+                if !more.map_err(|error| ReadError::behind(self.line, error))? {
                     return Ok(None);
                 }
             }

@@ -10,6 +10,7 @@
     reason = "a test that fails says so by panicking, and may ask the environment"
 )]
 
+mod canaries;
 mod repository;
 mod scenes;
 

@@ -47,9 +47,16 @@ impl Repository {
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        self.try_git(arguments).unwrap_or_else(|said| panic!("git {arguments:?}: {said}"))
+    }
+
+    /// What git prints, or what it says where it fails.
+    pub(crate) fn try_git(&self, arguments: &[&str]) -> Result<String, String> {
         let output = self.prepared("git").args(arguments).output().unwrap();
-        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        match output.status.success() {
+            true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
     }
 
     pub(crate) fn commit(&self, message: &str) -> String {

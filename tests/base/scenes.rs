@@ -7,12 +7,12 @@ fn record(index: usize, tool: &str) -> String {
     format!("{{\"index\":{index},\"tool\":\"{tool}\",\"args\":{{}},\"response\":{{}}}}\n")
 }
 
-fn records(tools: &[&str]) -> String {
+pub(crate) fn records(tools: &[&str]) -> String {
     tools.iter().enumerate().map(|(index, tool)| record(index, tool)).collect()
 }
 
 /// A repository with one transcript and its seal, committed.
-fn sealed(tools: &[&str]) -> Repository {
+pub(crate) fn sealed(tools: &[&str]) -> Repository {
     let repository = Repository::new();
     repository.write("runs/a.jsonl", records(tools));
     let ran = repository.run(&["seal-all", "runs"]);

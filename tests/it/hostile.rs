@@ -2,10 +2,13 @@
 
 use crate::{expect_file, root, run};
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 use toolreplay::report::Format;
 
 const SAMPLE: &str = "samples/report/hostile.jsonl";
+/// Names that renderers of Markdown make links, mentions or references of.
+const NAMES: &str = "samples/report/names.jsonl";
 const SCOPE: &str = "samples/report/hostile.scope.json";
 
 fn report(format: &str) -> String {
@@ -77,8 +80,7 @@ fn text_lines_start_with_our_own_words() {
 
 #[test]
 fn json_follows_its_schema() {
-    let schema: Value =
-        serde_json::from_str(&std::fs::read_to_string(root().join("schemas/report.json")).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&fs::read_to_string(root().join("schemas/report.json")).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for args in [
         vec!["audit", "--no-config", SAMPLE, "--scope", SCOPE],
@@ -104,7 +106,7 @@ fn sarif_is_read_back_and_holds_no_link() {
     let rules = run.tool.driver.rules.as_ref().unwrap();
     assert!(results.len() > 20 && run.automation_details.is_none());
     assert!(run.invocations.as_ref().unwrap()[0].execution_successful);
-    let transcript = std::fs::read_to_string(root().join(SAMPLE)).unwrap();
+    let transcript = fs::read_to_string(root().join(SAMPLE)).unwrap();
     let lines: Vec<&str> = transcript.lines().collect();
     let mut prints = std::collections::HashSet::new();
     for result in results {
@@ -166,13 +168,34 @@ fn junit_forges_no_case() {
     }
 }
 
+/// What stands outside of code spans, by their simplest form: one backtick opens, one closes.
+fn outside_of_code(line: &str) -> String {
+    let parts: Vec<&str> = line.split('`').collect();
+    assert!(parts.len() % 2 == 1, "a code span is not closed: {line}");
+    parts.into_iter().step_by(2).collect::<Vec<_>>().join("")
+}
+
 #[test]
 fn markdown_holds_no_markup_of_theirs() {
-    for line in report("markdown").lines().filter(|line| line.starts_with("| error") || line.starts_with("| warning")) {
-        assert_eq!(line.matches('|').count(), 7, "{line}");
-        let cells = line.trim_matches('|');
-        assert!(!cells.contains(['<', '>', '[', ']', '(', ')', '`', '*', '!', '@']), "{line}");
+    let names = fs::read_to_string(root().join(NAMES)).unwrap();
+    let ran = run(["audit", "--no-config", NAMES, "--format", "markdown"]);
+    assert_eq!(ran.code, 1);
+    let mut rows = 0;
+    for line in report("markdown").lines().chain(ran.stdout.lines()).filter(|line| !line.is_empty()) {
+        let outside = outside_of_code(line).replace("&#96;", "").replace("&#124;", "");
+        if line.starts_with("| ") && !line.contains("| ---") {
+            rows += 1;
+            assert_eq!(outside.matches('|').count(), 7, "{line}");
+        }
+        let outside = outside.strip_prefix("## ").unwrap_or(&outside);
+        assert!(!outside.contains(['<', '>', '[', ']', '`', '*', '_', '!', '@', '#', '&', '\\', '~', '$']), "{line}");
+        for start in ["www", "http", "mail", "xmpp", "GH"] {
+            assert!(!outside.contains(start), "{line}");
+        }
+        let is_digest = |word: &str| word.len() > 6 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(!outside.split(|char: char| !char.is_ascii_alphanumeric()).any(is_digest), "{line}");
     }
+    assert!(rows > names.lines().count() / 2, "only {rows} rows");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod signing;
 #[cfg(unix)]
 mod trace_run;
 #[cfg(unix)]

@@ -13,6 +13,9 @@ cd "$here/../.."
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install --quiet check-jsonschema==0.39.0 junitparser==5.0.3 lxml==6.1.3
 }
+"$work/venv/bin/python" -c "import cmarkgfm" 2>/dev/null || "$work/venv/bin/pip" install --quiet cmarkgfm==2025.10.22
+[ -d "$work/node_modules/markdown-it" ] ||
+    npm install --silent --no-fund --no-audit --prefix "$work" markdown-it@15.0.3
 multitool="$work/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
 [ -e "$multitool" ] || npm install --silent --no-fund --no-audit --prefix "$work" @microsoft/sarif-multitool@5.7.0
 chmod u+x "$multitool"
@@ -83,4 +86,7 @@ assert len(failed) == len(report["findings"]), (len(failed), len(report["finding
 assert len(list(suites)) == len(report["files"])
 PYTHON
 done
+echo "validators: Markdown of hostile names by cmark-gfm and markdown-it"
+report markdown "$work/names.md" samples/report/names.jsonl
+"$work/venv/bin/python" tests/validators/markdown_names.py "$work/names.md" samples/report/names.jsonl "$work"
 echo "validators: all reports are accepted"

@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use toolreplay::finding::Level;
 use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
+use toolreplay::limits::{Budget, Limits};
 use toolreplay::report::Format;
 use toolreplay::{rules, schema};
 
@@ -80,8 +81,10 @@ pub(crate) enum Command {
     Formats(FormatsArgs),
     /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
     SealAll(SealAllArgs),
-    /// Verify that nobody edited a sealed transcript
+    /// Verify that nobody edited a sealed transcript, and who signed it
     Verify(VerifyArgs),
+    /// Make a key that signs sealed transcripts
+    Keygen(KeygenArgs),
     /// Record an agent's model requests, and show recordings
     Trace(crate::trace::TraceCommand),
     /// Say what a rule means, why it matters and what to do
@@ -110,6 +113,9 @@ pub(crate) struct AuditArgs {
     /// configuration are read from it
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub(crate) base: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 
     /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
     #[arg(long)]
@@ -190,6 +196,52 @@ pub(crate) struct SealArgs {
     /// Write the sealed transcript here, whole or not at all [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sign: Sign,
+}
+
+/// Who signs what is sealed.
+#[derive(Debug, Args)]
+pub(crate) struct Sign {
+    /// Sign the sealed file with this private key, which keygen or ssh-keygen wrote; repeatable
+    ///
+    /// Without it, the key in the environment variable TOOLREPLAY_KEY signs, if there is one. A key of keygen writes PATH.note, one
+    /// of ssh-keygen PATH.sig; the signatures of others over the same content stay.
+    #[arg(long = "sign", value_name = "KEYFILE")]
+    pub(crate) keys: Vec<PathBuf>,
+
+    /// Say in the signature that the recording goes on
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// Whose signatures count.
+#[derive(Debug, Args)]
+pub(crate) struct Signing {
+    /// File of the keys whose signatures on sealed transcripts count: lines that keygen wrote, or of OpenSSH's
+    /// allowed_signers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Option<PathBuf>,
+
+    /// Demand of every sealed transcript that a trusted key signed it
+    #[arg(long)]
+    pub(crate) require_signature: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeygenArgs {
+    /// NAME.key, the private key, and NAME.pub, a line for a file of trusted keys, are written; neither may be there
+    #[arg(value_name = "NAME")]
+    pub(crate) name: PathBuf,
+
+    /// The key's own name, such as example.org/ci [default: the last part of NAME]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_name: Option<String>,
+
+    /// Write an OpenSSH key, for ssh-keygen, and a line of allowed_signers
+    #[arg(long)]
+    pub(crate) ssh: bool,
 }
 
 #[derive(Debug, Args)]
@@ -268,11 +320,76 @@ pub(crate) struct Importing {
     /// Let recordings pass of which lines could not be read, or results have no call
     #[arg(long)]
     pub(crate) allow_loss: bool,
+
+    #[command(flatten)]
+    pub(crate) lines: LineBound,
+
+    /// The longest JSON document that is read, such as 100M [default and most: 640M]
+    #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
+    pub(crate) max_document: Option<u64>,
+
+    /// How much all compressed files together may unpack to, such as 500M [default: 4G]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits")]
+    pub(crate) max_unpacked: Option<u64>,
 }
 
 impl Importing {
+    /// Options with a budget of their own, of which nothing is used.
     pub(crate) fn options(self) -> Options {
-        Options { from: self.from, allow_loss: self.allow_loss, ..Options::default() }
+        Options { from: self.from, allow_loss: self.allow_loss, budget: self.budget(), ..Options::default() }
+    }
+
+    fn budget(self) -> Budget {
+        let limits = self.lines.limits();
+        Budget::new(Limits {
+            document: self.max_document.unwrap_or(limits.document),
+            unpacked: self.max_unpacked.unwrap_or(limits.unpacked),
+            ..limits
+        })
+    }
+}
+
+/// How long lines may be.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LineBound {
+    /// The longest line that is read, such as 100M [default and most: 640M]
+    #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
+    pub(crate) max_line: Option<u64>,
+}
+
+impl LineBound {
+    fn limits(self) -> Limits {
+        let limits = Limits::default();
+        Limits { line: self.max_line.unwrap_or(limits.line), ..limits }
+    }
+
+    /// A budget of which nothing is used.
+    pub(crate) fn budget(self) -> Budget {
+        Budget::new(self.limits())
+    }
+}
+
+/// A number of bytes, with the units K, M and G of 1,024 each.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, bits) = match text.char_indices().last() {
+        Some((at, 'K')) => (&text[..at], 10),
+        Some((at, 'M')) => (&text[..at], 20),
+        Some((at, 'G')) => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    let number = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+    number
+        .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(1 << bits))
+        .filter(|size| *size > 0)
+        .ok_or_else(|| "expected a number of bytes such as 1000000, 64K, 100M or 2G".to_owned())
+}
+
+/// A number of bytes that one text can have.
+fn text_size(text: &str) -> Result<u64, String> {
+    let most = Limits::default().line;
+    match size(text)? {
+        size if size > most => Err(format!("at most {}M can be read at once", most >> 20)),
+        size => Ok(size),
     }
 }
 
@@ -299,6 +416,12 @@ pub(crate) struct SealAllArgs {
     pub(crate) allow_empty: bool,
 
     #[command(flatten)]
+    pub(crate) lines: LineBound,
+
+    #[command(flatten)]
+    pub(crate) sign: Sign,
+
+    #[command(flatten)]
     pub(crate) reports: Reports,
 }
 
@@ -315,6 +438,12 @@ pub(crate) struct VerifyArgs {
     /// Demand that the last digest of FILE is this one: shows whether the tail was cut off
     #[arg(long, value_name = "DIGEST", value_parser = digest_parser)]
     pub(crate) expect: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) lines: LineBound,
+
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 
     #[command(flatten)]
     pub(crate) reports: Reports,

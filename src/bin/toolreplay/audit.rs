@@ -5,11 +5,11 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{changes, guard, progress, scope};
+use crate::{changes, guard, progress, scope, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
-    self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Verdict,
+    self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Signing, Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::finding::Level;
@@ -18,6 +18,7 @@ use toolreplay::judge::Ruleset;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
 use toolreplay::scope::Scope;
+use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 
 pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
@@ -31,15 +32,22 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     }
     let targets = output::targets(&args.reports)?;
     let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, args.allow_empty)?;
-    let others = [&args.scope, &config.path].into_iter().flatten().map(PathBuf::as_path);
+    let others = [&args.scope, &args.signing.trust, &config.path].into_iter().flatten().map(PathBuf::as_path);
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
         Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
         None => None,
     };
+    let trust = match &args.signing.trust {
+        Some(path) => Some(read_trust(path, &place, base.as_ref(), &mut changes)?),
+        None => None,
+    };
+    let mut unknown = Vec::new();
     if let Some(base) = &base {
-        changes.extend(changes::seals(base, &place, &args.paths, &found.inputs)?);
+        let changed = changes::seals(base, &place, &args.paths, &found.inputs)?;
+        changes.extend(changed.findings);
+        unknown = changed.unknown;
     }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -53,15 +61,27 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let has_scope = scope.is_some();
     let plan = Plan::Audit(Ruleset::audit(mutators, scope), args.importing.options());
     let so_far = Progress::default();
-    let outcomes =
+    let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
+    let required = args.signing.require_signature;
+    if required && !args.allow_empty && !outcomes.iter().any(|outcome| outcome.chain.is_some()) {
+        bail!(
+            "a signature is required, and no sealed transcript was found that could have one; check the paths, or say \
+             --allow-empty if that is meant"
+        );
+    }
+    audit::signatures(&found.inputs, &mut outcomes, &Signing { trust, required });
+    if let Some(base) = &base {
+        changes.extend(changes::lost_signatures(base, &place, &found.inputs, &outcomes)?);
+    }
     let (command, outcomes) = match args.seals_only {
         true => (Command::Seals, seals_only(&mut found.inputs, outcomes)),
         false => (Command::Audit, outcomes),
     };
     let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
     report.pass_over(found.passed_over);
+    unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }
@@ -81,6 +101,20 @@ fn read_scope(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec
     match judged.text {
         Some(text) => Scope::parse(&text).with_context(|| format!("{} of '{}'", path.display(), base.name)),
         None => scope::read(path),
+    }
+}
+
+/// Reads the trusted keys as the base revision has them. Where it has none, nobody is trusted: a revision cannot name those
+/// who vouch for it.
+fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Trust> {
+    let Some(base) = base.filter(|_| place.inside(path).is_some()) else { return signing::trust(path) };
+    let judged = changes::policy(base, place, path, Policy::Trust)?;
+    let added = judged.change.is_some();
+    changes.extend(judged.change);
+    match judged.text {
+        Some(text) => signing::parsed(&text, &format!("{} of '{}'", path.display(), base.name)),
+        None if added => Ok(Trust::default()),
+        None => signing::trust(path),
     }
 }
 
@@ -165,6 +199,10 @@ impl Loaded {
         if let (None, Some(scope)) = (&args.scope, &config.scope) {
             args.scope = Some(reach.read("scope", scope)?);
         }
+        if let (None, Some(trust)) = (&args.signing.trust, &config.trust) {
+            args.signing.trust = Some(reach.read("trust", trust)?);
+        }
+        args.signing.require_signature |= config.require_signature.unwrap_or(false);
         args.mutators.names.extend(config.mutators.iter().cloned());
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);

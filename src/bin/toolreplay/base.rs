@@ -1,32 +1,29 @@
-//! The base revision of what is audited, asked of git: which files differ, what they were, which lines are new.
+//! The base revision of what is audited: what it has, and what of it is another thing now.
 //!
-//! git is run as a program with arguments, never through a shell. A revision goes to it once, to become an object id;
-//! after that only ids and, behind `--`, paths do. It may not fetch anything.
+//! Both sides are read: objects from git, files from the working tree. No index is asked what has changed, since it can be
+//! told to say nothing.
 
 use crate::blob::{Blob, Blobs};
-use crate::inputs::Place;
+use crate::git::{self, Entry, Kind};
+use crate::inputs::{Place, Watch};
 use anyhow::{Context as _, anyhow, bail};
-use std::collections::HashSet;
-use std::ffi::OsString;
-use std::io::Read as _;
+use sha1::Digest as _;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use toolreplay::sanitize::visible;
+use std::sync::Arc;
 
 /// Paths that one call of git is given.
 const PATHS: usize = 200;
 /// The largest policy that is read, in bytes.
-const POLICY: u64 = 16 << 20;
-
-/// A file that differs from the base revision; paths are relative to the root of the repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
-    Added(PathBuf),
-    Deleted(PathBuf),
-    Changed(PathBuf),
-    Renamed { from: PathBuf, to: PathBuf },
-}
+pub(crate) const POLICY: u64 = 16 << 20;
+/// Lines of a file that are remembered for comparison with another one.
+const LINES: usize = 1 << 20;
+/// Bytes of a line that count in such a comparison.
+const LINE: u64 = 1 << 20;
 
 /// The base revision.
 #[derive(Debug)]
@@ -34,14 +31,22 @@ pub(crate) struct Base {
     root: PathBuf,
     /// As it was named.
     pub(crate) name: String,
-    /// The commit's object id.
-    id: String,
+    blobs: Arc<Blobs>,
+}
+
+/// What the base revision has among the paths that are audited.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Paths are from the root of the repository, also those in submodules.
     pub(crate) entries: Vec<Entry>,
-    blobs: Blobs,
+    /// Where the files of submodules are found: their folders from the root.
+    submodules: Vec<(PathBuf, Arc<Blobs>)>,
+    /// Submodules whose files of the base revision are not in the clone.
+    pub(crate) unknown: Vec<PathBuf>,
 }
 
 impl Base {
-    /// Resolves a revision and lists what differs from it, in commits and in the working tree.
+    /// Resolves a revision.
     pub(crate) fn open(place: &Place, name: &str) -> anyhow::Result<Base> {
         let Some(root) = place.root.clone() else {
             bail!("--base needs a git repository, and the working directory is in none");
@@ -49,36 +54,54 @@ impl Base {
         if name.is_empty() || name.starts_with('-') {
             bail!("--base '{name}' is no revision; expected a commit, a branch or a tag");
         }
-        let commit = format!("{name}^{{commit}}");
-        let Some(id) = try_git(&root, &["rev-parse", "--verify", "--quiet", &commit])? else {
-            return Err(missing(&root, name));
-        };
-        let id = String::from_utf8(id).unwrap_or_default().trim().to_owned();
-        if id.len() < 40 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            bail!("git did not resolve '{name}' to one commit");
-        }
-        let listing = git(
-            &root,
-            ["diff", "--name-status", "-z", "--find-renames", "--no-relative", "--no-ext-diff", "--no-textconv"]
-                .into_iter()
-                .chain(["--no-color", "--ignore-submodules=all", &id, "--"])
-                .map(OsString::from),
-        )?;
-        let entries = entries(&listing).with_context(|| format!("cannot understand what git says of '{name}'"))?;
-        let blobs = Blobs::new(&root, &id);
-        Ok(Base { root, name: name.to_owned(), id, entries, blobs })
+        let Some(id) = git::commit(&root, name)? else { return Err(missing(&root, name)) };
+        let blobs = Arc::new(Blobs::new(&root, &id));
+        Ok(Base { root, name: name.to_owned(), blobs })
     }
 
-    /// Every path of the base revision.
-    pub(crate) fn paths(&self) -> anyhow::Result<HashSet<PathBuf>> {
-        let options = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", &self.id].into_iter().map(OsString::from);
-        Ok(fields(&git(&self.root, options)?).map(path).collect())
+    /// Lists what is watched, submodules with their own files.
+    pub(crate) fn listing(&self, watch: &Watch) -> anyhow::Result<Listing> {
+        let mut listing = Listing::default();
+        let mut waiting = vec![(PathBuf::new(), self.blobs.clone())];
+        while let Some((folder, blobs)) = waiting.pop() {
+            for entry in git::tree(&blobs.root, &blobs.id, &[])? {
+                let entry = Entry { path: folder.join(&entry.path), ..entry };
+                if entry.kind != Kind::Submodule {
+                    listing.entries.extend(Some(entry).filter(|entry| watch.finds(&entry.path)));
+                } else if watch.reaches(&entry.path) {
+                    let root = self.root.join(&entry.path);
+                    let there = root.join(".git").exists();
+                    // its own commit must be there, not only some repository
+                    match there && git::commit(&root, &entry.id).is_ok_and(|id| id.as_ref() == Some(&entry.id)) {
+                        true => waiting.push((entry.path, Arc::new(Blobs::new(&root, &entry.id)))),
+                        false => listing.unknown.push(entry.path),
+                    }
+                }
+            }
+            if !folder.as_os_str().is_empty() {
+                listing.submodules.push((folder, blobs));
+            }
+        }
+        Ok(listing)
     }
 
     /// The bytes of a file in the base revision, if it has it.
-    pub(crate) fn open_file(&self, path: &Path) -> anyhow::Result<Option<Blob<'_>>> {
-        let opened = self.blobs.open(path);
-        opened.with_context(|| format!("cannot read '{}' of '{}'", path.display(), self.name))
+    pub(crate) fn open_file(&self, path: &Path) -> anyhow::Result<Option<Blob>> {
+        self.open_in(&self.blobs, path, path)
+    }
+
+    /// The same of what was listed, in a submodule or not.
+    pub(crate) fn open_listed(&self, listing: &Listing, path: &Path) -> anyhow::Result<Option<Blob>> {
+        let inside =
+            |(folder, blobs): &(PathBuf, Arc<Blobs>)| Some((blobs.clone(), path.strip_prefix(folder).ok()?.to_owned()));
+        match listing.submodules.iter().filter_map(inside).min_by_key(|(_, rest)| rest.as_os_str().len()) {
+            Some((blobs, rest)) => self.open_in(&blobs, &rest, path),
+            None => self.open_file(path),
+        }
+    }
+
+    fn open_in(&self, blobs: &Arc<Blobs>, path: &Path, shown: &Path) -> anyhow::Result<Option<Blob>> {
+        blobs.open(path).with_context(|| format!("cannot read '{}' of '{}'", shown.display(), self.name))
     }
 
     /// The whole of a small file in the base revision, if it has it.
@@ -93,84 +116,66 @@ impl Base {
         Ok(Some(text))
     }
 
-    /// The lines of a file, by its path from the root, that differ from the base revision.
-    pub(crate) fn changed_lines(&self, path: &Path) -> anyhow::Result<Vec<RangeInclusive<u64>>> {
-        let paths: Vec<&PathBuf> = match self.entries.iter().find(|entry| entry.head() == Some(path)) {
-            None => return Ok(Vec::new()),
-            Some(Entry::Added(_)) => return Ok(vec![1..=u64::MAX]),
-            Some(Entry::Renamed { from, to }) => vec![from, to],
-            Some(Entry::Changed(path) | Entry::Deleted(path)) => vec![path],
-        };
-        let options = ["diff", "--unified=0", "--text", "--find-renames", "--no-relative", "--no-ext-diff"]
-            .into_iter()
-            .chain(["--no-textconv", "--no-color", "--diff-filter=MRT", &self.id, "--"])
-            .map(OsString::from);
-        Ok(hunks(&git(&self.root, options.chain(paths.into_iter().map(|path| as_git(path))))?))
+    /// The lines of a file that the base revision has not, given its path from the root and where it is now.
+    pub(crate) fn changed_lines(&self, path: &Path, here: &Path) -> anyhow::Result<Vec<RangeInclusive<u64>>> {
+        if !here.is_file() {
+            return Ok(Vec::new());
+        }
+        let Some(blob) = self.open_file(path)? else { return Ok(vec![1..=u64::MAX]) };
+        let opened = File::open(here).and_then(|head| new_lines(BufReader::new(blob), BufReader::new(head)));
+        opened.with_context(|| format!("cannot compare {} with '{}'", here.display(), self.name))
+    }
+
+    /// Where the revision that is checked out has a file of that content under another name, if anywhere.
+    pub(crate) fn moved(&self, listing: &Listing, entry: &Entry) -> anyhow::Result<Option<PathBuf>> {
+        let Some(head) = git::commit(&self.root, "HEAD")? else { return Ok(None) };
+        let known: HashSet<&Path> = listing.entries.iter().map(|entry| entry.path.as_path()).collect();
+        let same = |other: &Entry| other.id == entry.id && !known.contains(other.path.as_path());
+        let found = git::tree(&self.root, &head, &[])?.into_iter().find(same);
+        Ok(found.map(|entry| entry.path).filter(|path| self.root.join(path).is_file()))
     }
 }
 
-impl Entry {
-    /// The path in what is audited.
-    fn head(&self) -> Option<&Path> {
-        match self {
-            Entry::Added(path) | Entry::Changed(path) | Entry::Renamed { to: path, .. } => Some(path),
-            Entry::Deleted(_) => None,
+/// Whether a file has the content that an object of git has.
+pub(crate) fn is_same(here: &Path, entry: &Entry) -> io::Result<bool> {
+    if entry.kind != Kind::File {
+        return Ok(false);
+    }
+    let file = File::open(here)?;
+    let start = format!("blob {}\0", file.metadata()?.len());
+    let id = match entry.id.len() {
+        40 => hashed(sha1::Sha1::new(), &start, file)?,
+        _ => hashed(sha2::Sha256::new(), &start, file)?,
+    };
+    Ok(id == entry.id)
+}
+
+fn hashed<D: sha1::Digest>(mut digest: D, start: &str, mut file: File) -> io::Result<String> {
+    digest.update(start.as_bytes());
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex::encode(digest.finalize())),
+            read => digest.update(&buffer[..read]),
         }
     }
 }
 
-/// Which of some paths from the root git knows; `None` where that cannot be told, as outside of a repository.
+/// Which of some paths from the root the checked-out revision has; `None` where that cannot be told, as outside of a
+/// repository.
 pub(crate) fn tracked(place: &Place, paths: &[PathBuf]) -> Option<HashSet<PathBuf>> {
     let root = place.root.as_deref()?;
+    let head = git::commit(root, "HEAD").ok()??;
     let mut found = HashSet::new();
     for paths in paths.chunks(PATHS) {
-        let options = ["ls-files", "-z", "--"].into_iter().map(OsString::from);
-        let listing = git(root, options.chain(paths.iter().map(|path| as_git(path)))).ok()?;
-        found.extend(fields(&listing).map(path));
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        found.extend(git::tree(root, &head, &paths).ok()?.into_iter().map(|entry| entry.path));
     }
     Some(found)
 }
 
-/// git in the root of the repository, with a calm environment.
-pub(crate) fn command(root: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(root).args(["--literal-pathspecs", "--no-pager"]).stdin(Stdio::null());
-    command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1").env("GIT_OPTIONAL_LOCKS", "0");
-    command.env("LC_ALL", "C").env_remove("GIT_EXTERNAL_DIFF").env_remove("GIT_DIFF_OPTS");
-    command
-}
-
-/// What git prints; an error with what it says where it fails.
-fn git(root: &Path, arguments: impl Iterator<Item = OsString>) -> anyhow::Result<Vec<u8>> {
-    let arguments: Vec<OsString> = arguments.collect();
-    let output = command(root).args(&arguments).output().context("cannot run git")?;
-    if !output.status.success() {
-        let name = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        bail!("git {name} failed: {}", said(&output.stderr));
-    }
-    Ok(output.stdout)
-}
-
-/// The same, with `None` where git says no without an error.
-fn try_git(root: &Path, arguments: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
-    let output = command(root).args(arguments).output().context("cannot run git")?;
-    match output.status.code() {
-        Some(0) => Ok(Some(output.stdout)),
-        _ if output.stderr.is_empty() => Ok(None),
-        // a full object id that the clone does not have is an error of its own
-        _ if String::from_utf8_lossy(&output.stderr).contains("expected commit type") => Ok(None),
-        _ => bail!("git {} failed: {}", arguments[0], said(&output.stderr)),
-    }
-}
-
-fn said(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    visible(&lines.join("; ")).into_owned()
-}
-
 fn missing(root: &Path, name: &str) -> anyhow::Error {
-    let shallow = try_git(root, &["rev-parse", "--is-shallow-repository"]).ok().flatten();
+    let shallow = git::try_git(root, &["rev-parse", "--is-shallow-repository"]).ok().flatten();
     let how = if shallow.is_some_and(|answer| answer.starts_with(b"true")) {
         "the clone is shallow: fetch more history (actions/checkout: 'fetch-depth: 2' for the merge commit of a pull \
          request, else 'fetch-depth: 0'; GitLab: GIT_DEPTH: 0)"
@@ -180,75 +185,52 @@ fn missing(root: &Path, name: &str) -> anyhow::Error {
     anyhow!("the base revision '{name}' is not in this clone; {how}")
 }
 
-/// The fields of a listing, each ended by NUL.
-fn fields(listing: &[u8]) -> impl Iterator<Item = &[u8]> {
-    listing.split(|&byte| byte == 0).filter(|field| !field.is_empty())
-}
-
-#[cfg(unix)]
-fn path(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt as _;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-#[cfg(not(unix))]
-fn path(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
-}
-
-/// A path as git writes it: with `/` on every platform.
-pub(crate) fn as_git(path: &Path) -> OsString {
-    let parts: Vec<&std::ffi::OsStr> = path.iter().collect();
-    parts.join(std::ffi::OsStr::new("/"))
-}
-
-/// Reads `git diff --name-status -z`.
-fn entries(listing: &[u8]) -> anyhow::Result<Vec<Entry>> {
-    let mut fields = fields(listing);
-    let mut entries = Vec::new();
-    while let Some(status) = fields.next() {
-        let mut next = || fields.next().map(path).context("a path is missing");
-        let entry = match status.first() {
-            Some(b'A') => Entry::Added(next()?),
-            Some(b'D') => Entry::Deleted(next()?),
-            Some(b'R') => Entry::Renamed { from: next()?, to: next()? },
-            Some(b'C') => {
-                next()?;
-                Entry::Added(next()?)
-            }
-            Some(b'M' | b'T' | b'U' | b'X') => Entry::Changed(next()?),
-            _ => bail!("unknown status '{}'", String::from_utf8_lossy(status)),
-        };
-        // what an unmerged index lists twice is one file
-        if entries.last() != Some(&entry) {
-            entries.push(entry);
+/// The lines of `head` that `base` has not, or not as often. Of what follows the first difference in a very long file, no
+/// more lines are known than fit in memory; the others count as new.
+fn new_lines(mut base: impl BufRead, mut head: impl BufRead) -> io::Result<Vec<RangeInclusive<u64>>> {
+    let hasher = RandomState::new();
+    let next = |source: &mut dyn BufRead| line(source, &hasher);
+    let mut number = 0;
+    let (mut old, mut new);
+    loop {
+        (old, new) = (next(&mut base)?, next(&mut head)?);
+        if old != new || new.is_none() {
+            break;
         }
+        number += 1;
     }
-    Ok(entries)
-}
-
-/// The lines that the newer side of a diff without context has and the older has not.
-fn hunks(diff: &[u8]) -> Vec<RangeInclusive<u64>> {
-    let mut lines = Vec::new();
-    for line in diff.split(|&byte| byte == b'\n') {
-        // lines of content start with '+', '-' or '\'
-        let Some(header) = line.strip_prefix(b"@@ ") else { continue };
-        let header = String::from_utf8_lossy(header);
-        let Some(added) = header.split(' ').find_map(|field| field.strip_prefix('+')) else { continue };
-        let (start, count) = added.split_once(',').unwrap_or((added, "1"));
-        if let (Ok(start), Ok(count)) = (start.parse::<u64>(), count.parse::<u64>())
-            && count > 0
-        {
-            lines.push(start..=start + (count - 1));
+    let mut known: HashMap<u64, u32> = HashMap::new();
+    while let Some(hash) = old {
+        *known.entry(hash).or_default() += 1;
+        old = if known.len() < LINES { next(&mut base)? } else { None };
+    }
+    let mut lines: Vec<RangeInclusive<u64>> = Vec::new();
+    while let Some(hash) = new {
+        number += 1;
+        match known.get_mut(&hash) {
+            Some(count @ 1..) => *count -= 1,
+            _ => match lines.last_mut().filter(|last| *last.end() + 1 == number) {
+                Some(last) => *last = *last.start()..=number,
+                None => lines.push(number..=number),
+            },
         }
+        new = next(&mut head)?;
     }
-    lines
+    Ok(lines)
 }
 
-/// Whether a revision names a path, also one whose content a partial clone left out.
-pub(crate) fn is_listed(root: &Path, id: &str, path: &Path) -> anyhow::Result<bool> {
-    let options = ["ls-tree", "-z", "--full-tree", id, "--"].map(OsString::from);
-    Ok(!git(root, options.into_iter().chain([as_git(path)]))?.is_empty())
+/// The hash of the next line, of which the beginning counts.
+fn line(source: &mut dyn BufRead, hasher: &RandomState) -> io::Result<Option<u64>> {
+    let mut text = Vec::new();
+    if source.take(LINE).read_until(b'\n', &mut text)? == 0 {
+        return Ok(None);
+    }
+    if text.len() as u64 == LINE && !text.ends_with(b"\n") {
+        source.skip_until(b'\n')?;
+    }
+    // the last line may lack its end on either side
+    let text = text.strip_suffix(b"\n").unwrap_or(&text);
+    Ok(Some(hasher.hash_one(text)))
 }
 
 #[cfg(test)]
@@ -256,28 +238,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listings_are_read() {
-        let listing = b"M\0a b\0D\0-x\nnew\0R087\0old\0new\0C100\0one\0two\0T\0link\0U\0c\0U\0c\0A\0\xc3\xa9\0";
-        let path = |name: &str| PathBuf::from(name);
-        assert_eq!(
-            entries(listing).unwrap(),
-            [
-                Entry::Changed(path("a b")),
-                Entry::Deleted(path("-x\nnew")),
-                Entry::Renamed { from: path("old"), to: path("new") },
-                Entry::Added(path("two")),
-                Entry::Changed(path("link")),
-                Entry::Changed(path("c")),
-                Entry::Added(path("é")),
-            ]
-        );
-        assert!(entries(b"R100\0old\0").is_err());
-        assert!(entries(b"?\0x\0").is_err());
-    }
-
-    #[test]
-    fn only_headers_of_hunks_count() {
-        let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@ fn\n-a\n+@@ -9 +9 @@\n+b\n@@ -7,2 +8,0 @@\n-c\n-d\n@@ -9,0 +9 @@\n+e\n";
-        assert_eq!(hunks(diff), [1..=2, 9..=9]);
+    fn new_lines_are_those_that_the_base_has_not() {
+        for (base, head, lines) in [
+            ("a\nb\n", "a\nb\n", vec![]),
+            ("a\nb", "a\nb\n", vec![]),
+            ("", "a\n", vec![1..=1]),
+            ("a\n", "", vec![]),
+            ("a\nb\nc\n", "a\nx\ny\nc\nz\n", vec![2..=3, 5..=5]),
+            ("a\na\n", "a\na\na\n", vec![3..=3]),
+            ("a\nb\n", "b\na\n", vec![]),
+        ] {
+            assert_eq!(new_lines(base.as_bytes(), head.as_bytes()).unwrap(), lines, "{base:?} {head:?}");
+        }
+        let long = "x".repeat(LINE as usize + 5);
+        assert_eq!(new_lines(format!("{long}\nb\n").as_bytes(), format!("{long}\nc\n").as_bytes()).unwrap(), [2..=2]);
     }
 }

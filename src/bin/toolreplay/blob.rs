@@ -1,12 +1,12 @@
 //! Files of a revision, read from `git cat-file --batch` as they come: one process answers for many files.
 
-use crate::base;
+use crate::git;
 use anyhow::{Context as _, bail};
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What is left of a file, in bytes, that is read to its end rather than thrown away with its process.
 const DRAINED: u64 = 1 << 20;
@@ -14,15 +14,15 @@ const DRAINED: u64 = 1 << 20;
 /// The files of one revision.
 #[derive(Debug)]
 pub(crate) struct Blobs {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// The commit's object id.
-    id: String,
+    pub(crate) id: String,
     idle: Mutex<Option<Server>>,
 }
 
 /// One file. Reading it fails where git ends before the file does.
-pub(crate) struct Blob<'b> {
-    blobs: &'b Blobs,
+pub(crate) struct Blob {
+    blobs: Arc<Blobs>,
     server: Option<Server>,
     left: u64,
 }
@@ -43,9 +43,9 @@ impl Blobs {
 
     /// A file by its path from the root, if the revision has it. Links inside the tree are followed, as reading the file
     /// from disk would.
-    pub(crate) fn open(&self, path: &Path) -> anyhow::Result<Option<Blob<'_>>> {
+    pub(crate) fn open(self: &Arc<Blobs>, path: &Path) -> anyhow::Result<Option<Blob>> {
         let mut object = OsString::from(format!("{}:", self.id));
-        object.push(base::as_git(path));
+        object.push(git::as_git(path));
         let object = object.as_encoded_bytes();
         // a name of several lines needs a process that ends its questions otherwise
         let several_lines = object.contains(&b'\n');
@@ -72,12 +72,15 @@ impl Blobs {
             _ if several_lines => return self.not_there(path),
             _ => bail!("git cat-file gives no answer; is the clone complete?"),
         };
-        Ok(Some(Blob { blobs: self, server: Some(server), left: size }))
+        Ok(Some(Blob { blobs: self.clone(), server: Some(server), left: size }))
     }
 
-    /// A partial clone may have left out the content of what the revision names.
-    fn not_there(&self, path: &Path) -> anyhow::Result<Option<Blob<'_>>> {
-        if base::is_listed(&self.root, &self.id, path)? {
+    /// A partial clone may have left out the content of what the revision names, perhaps by way of a link.
+    fn not_there(&self, path: &Path) -> anyhow::Result<Option<Blob>> {
+        let names: Vec<&Path> = path.ancestors().filter(|name| !name.as_os_str().is_empty()).collect();
+        let listed = git::tree(&self.root, &self.id, &names[..1])?;
+        let by_link = || git::links(&self.root, &self.id, &names);
+        if !listed.is_empty() || by_link()? {
             bail!("this clone does not have its content; do not filter the clone, or fetch it first")
         }
         Ok(None)
@@ -94,7 +97,7 @@ impl Blobs {
 
 impl Server {
     fn start(root: &Path, several_lines: bool) -> anyhow::Result<Server> {
-        let mut command = base::command(root);
+        let mut command = git::command(root);
         command.args(["cat-file", "--batch", "--follow-symlinks"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         if several_lines {
             command.arg("-z");
@@ -118,7 +121,7 @@ impl Drop for Server {
     }
 }
 
-impl Read for Blob<'_> {
+impl Read for Blob {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(server) = self.server.as_mut().filter(|_| self.left > 0 && !buffer.is_empty()) else { return Ok(0) };
         let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
@@ -131,7 +134,7 @@ impl Read for Blob<'_> {
     }
 }
 
-impl Drop for Blob<'_> {
+impl Drop for Blob {
     fn drop(&mut self) {
         let Some(mut server) = self.server.take().filter(|_| self.left <= DRAINED) else { return };
         // the file is followed by a newline

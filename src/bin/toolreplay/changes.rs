@@ -1,49 +1,85 @@
 //! What the base revision says of what is audited: seals that went or were rewritten, policies that were changed, lines
 //! that are new.
 
-use crate::base::{self, Base, Entry};
-use crate::inputs::{self, Place};
-use anyhow::Context as _;
+use crate::base::{self, Base, Listing};
+use crate::inputs::{Place, Watch};
+use anyhow::{Context as _, bail};
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
-    Change, Input, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, told_apart,
+    Change, Input, Outcome, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, signature_lost,
+    told_apart,
 };
 use toolreplay::finding::Finding;
+use toolreplay::formats::{self, Opening, Options};
 use toolreplay::transcript::Layout;
 
 /// Holds the sealed transcripts that the base revision has among `paths` against what became of them.
-pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf], inputs: &[Input]) -> anyhow::Result<Vec<Change>> {
-    let audited = |file: &Path| inputs::would_find(place, paths, file);
-    let mut changes = Vec::new();
+pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf], inputs: &[Input]) -> anyhow::Result<Changed> {
+    let watch = Watch::new(place, paths);
+    let listing = base.listing(&watch)?;
+    let mut changed = Changed::default();
     let mut new = None;
-    for entry in &base.entries {
-        let (from, to) = match entry {
-            Entry::Added(_) => continue,
-            Entry::Changed(path) => (path, Some(path)),
-            // the index does not know it, but there it is
-            Entry::Deleted(path) => (path, place.as_seen(path).is_file().then_some(path)),
-            Entry::Renamed { from, to } => (from, Some(to)),
-        };
-        if !audited(from) {
+    for entry in &listing.entries {
+        let from = entry.path.as_path();
+        let here = place.as_seen(from);
+        // a folder, or a pipe, in its place holds no seal
+        let there = here.metadata().is_ok_and(|metadata| metadata.is_file());
+        if there && base::is_same(&here, entry).with_context(|| format!("cannot read {}", here.display()))? {
             continue;
         }
-        let Some(old) = sealed_in(base, from)? else { continue };
-        let finding = match to {
-            Some(to) if audited(to) => kept(base, place, from, old, to)?,
-            Some(to) => deleted(base, from, old, Some(to))?,
-            None => {
-                // where it may have gone without git taking it for a move, as when it grew much
-                let new = match &mut new {
-                    Some(new) => new,
-                    none => none.insert(new_seals(base, place, inputs)?),
-                };
-                if went_on(base, place, from, new)? { None } else { deleted(base, from, old, None)? }
-            }
+        let Some(old) = sealed_in(base, &listing, from)? else { continue };
+        if there {
+            changed.findings.extend(kept(base, from, old, &here)?.map(|finding| change(place, from, finding)));
+            continue;
+        }
+        let new = match &mut new {
+            Some(new) => new,
+            none => none.insert(NewSeals::find(&listing, place, inputs)),
         };
-        let at = to.filter(|to| audited(to)).unwrap_or(from);
-        changes.extend(finding.map(|finding| change(place, at, finding)));
+        match new.next_of(base, &listing, from)? {
+            Next::GoneOn => {}
+            Next::Rewritten(to, finding) => changed.findings.push(change(place, &to, finding)),
+            Next::None => {
+                let moved = base.moved(&listing, entry)?.filter(|to| !watch.finds(to));
+                changed.findings.extend(deleted(base, from, old, moved.as_deref())?.map(|it| change(place, from, it)));
+            }
+        }
+    }
+    changed.unknown = listing.unknown.iter().map(|path| place.as_seen(path)).collect();
+    Ok(changed)
+}
+
+/// What became of the sealed transcripts of the base revision.
+#[derive(Default)]
+pub(crate) struct Changed {
+    pub(crate) findings: Vec<Change>,
+    /// Submodules whose files nothing can be held against.
+    pub(crate) unknown: Vec<PathBuf>,
+}
+
+/// The signatures that the base revision has beside sealed transcripts which have none now.
+pub(crate) fn lost_signatures(
+    base: &Base,
+    place: &Place,
+    inputs: &[Input],
+    outcomes: &[Outcome],
+) -> anyhow::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for (input, outcome) in inputs.iter().zip(outcomes) {
+        let Some(path) = input.path.as_deref().filter(|_| outcome.chain.is_some()) else { continue };
+        for path in toolreplay::audit::beside(path) {
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let Some(inside) = place.inside(&path) else { continue };
+            if base.open_file(&inside)?.is_some() {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                changes.push(signature_lost(input, &name));
+            }
+        }
     }
     Ok(changes)
 }
@@ -72,10 +108,14 @@ fn policy_change(
     heeded: bool,
 ) -> anyhow::Result<Option<Change>> {
     let here = place.as_seen(inside);
-    let head = match fs::read(&here) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", here.display())),
+    let head = match here.metadata() {
+        // a pipe would be waited for
+        Ok(metadata) if !metadata.is_file() => bail!("cannot read {}: it is no regular file", here.display()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Ok(metadata) if metadata.len() > base::POLICY => {
+            bail!("{} is larger than {} MiB", here.display(), base::POLICY >> 20)
+        }
+        _ => Some(fs::read(&here).with_context(|| format!("cannot read {}", here.display()))?),
     };
     let finding = policy_changed(policy, base, head.as_deref(), heeded);
     Ok(finding.map(|finding| change(place, inside, finding)))
@@ -131,7 +171,7 @@ pub(crate) fn review(report: &mut Report, place: &Place, base: Option<&Base>) ->
         if tracked.as_ref().is_some_and(|tracked| !tracked.contains(path)) {
             review.visibility = Visibility::Outside;
         } else if let Some(base) = base {
-            match base.changed_lines(path) {
+            match base.changed_lines(path, &place.as_seen(path)) {
                 Ok(lines) => review.changed = lines,
                 Err(error) => failure = Some(error),
             }
@@ -147,22 +187,33 @@ fn change(place: &Place, inside: &Path, finding: Finding) -> Change {
     Change { exists: here.is_file(), shown: input.shown, from_root: input.from_root, finding }
 }
 
-fn is_sealed_file(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| told_apart(file).is_ok_and(|(layout, _)| layout == Layout::Sealed))
+/// The text of a sealed transcript, unpacked if it is compressed; `None`: it is none.
+fn sealed(source: impl Read + Send + 'static) -> io::Result<Option<Box<dyn Read + Send>>> {
+    match formats::open(Box::new(source), None, &Options::default()) {
+        Ok(Opening::Native(source)) => {
+            let (layout, source) = told_apart(source)?;
+            Ok((layout == Layout::Sealed).then(|| Box::new(source) as Box<dyn Read + Send>))
+        }
+        Err(formats::ImportError::Io(error)) => Err(error),
+        Ok(_) | Err(_) => Ok(None),
+    }
 }
 
 /// What the base revision has at a path, if that is a sealed transcript.
-fn sealed_in<'b>(base: &'b Base, path: &Path) -> anyhow::Result<Option<impl Read + Send + use<'b>>> {
-    let Some(blob) = base.open_file(path)? else { return Ok(None) };
-    let told = told_apart(blob).with_context(|| format!("cannot read {} of '{}'", path.display(), base.name))?;
-    Ok(Some(told).filter(|(layout, _)| *layout == Layout::Sealed).map(|(_, source)| source))
+fn sealed_in(base: &Base, listing: &Listing, path: &Path) -> anyhow::Result<Option<Box<dyn Read + Send>>> {
+    let Some(blob) = base.open_listed(listing, path)? else { return Ok(None) };
+    sealed(blob).with_context(|| format!("cannot read {} of '{}'", path.display(), base.name))
 }
 
-/// Whether what the base revision has at `from` goes on at `to`.
-fn kept(base: &Base, place: &Place, from: &Path, old: impl Read, to: &Path) -> anyhow::Result<Option<Finding>> {
-    let here = place.as_seen(to);
-    let new = File::open(&here).with_context(|| format!("cannot open {}", here.display()))?;
-    seal_kept(old, new).map_err(|error| of_base(base, from, &error))
+/// Whether what the base revision has at `from` goes on in a file.
+fn kept(base: &Base, from: &Path, old: impl Read, here: &Path) -> anyhow::Result<Option<Finding>> {
+    let context = || format!("cannot open {}", here.display());
+    let file = || File::open(here).with_context(context);
+    match sealed(file()?).with_context(context)? {
+        Some(new) => seal_kept(old, new),
+        None => seal_kept(old, file()?),
+    }
+    .map_err(|error| of_base(base, from, &error))
 }
 
 fn deleted(base: &Base, from: &Path, old: impl Read + Send, to: Option<&Path>) -> anyhow::Result<Option<Finding>> {
@@ -170,22 +221,60 @@ fn deleted(base: &Base, from: &Path, old: impl Read + Send, to: Option<&Path>) -
     seal_deleted(old, to.as_deref()).map(Some).map_err(|error| of_base(base, from, &error))
 }
 
-/// The sealed transcripts among the inputs that the base revision does not have.
-fn new_seals(base: &Base, place: &Place, inputs: &[Input]) -> anyhow::Result<Vec<PathBuf>> {
-    let known = base.paths()?;
-    let paths = inputs.iter().filter_map(|input| input.path.as_deref());
-    let inside = paths.filter(|path| is_sealed_file(path)).filter_map(|path| place.inside(path));
-    Ok(inside.filter(|path| !known.contains(path)).collect())
+/// The sealed transcripts among the inputs that the base revision does not have, by their first lines: where one may have
+/// gone that is no more where it was.
+struct NewSeals {
+    by_start: HashMap<Vec<u8>, Vec<(PathBuf, PathBuf)>>,
 }
 
-fn went_on(base: &Base, place: &Place, from: &Path, new: &[PathBuf]) -> anyhow::Result<bool> {
-    for to in new {
-        let Some(old) = base.open_file(from)? else { continue };
-        if kept(base, place, from, old, to)?.is_none() {
-            return Ok(true);
+/// What became of a sealed transcript that is no more where it was.
+enum Next {
+    GoneOn,
+    /// It begins like one that is new, and parts from it.
+    Rewritten(PathBuf, Finding),
+    None,
+}
+
+impl NewSeals {
+    fn find(listing: &Listing, place: &Place, inputs: &[Input]) -> NewSeals {
+        let known: HashSet<&Path> = listing.entries.iter().map(|entry| entry.path.as_path()).collect();
+        let mut by_start: HashMap<Vec<u8>, Vec<(PathBuf, PathBuf)>> = HashMap::new();
+        for path in inputs.iter().filter_map(|input| input.path.as_deref()) {
+            // what is named like a file is opened: a pipe would be waited for
+            let Some(inside) = place.inside(path).filter(|inside| path.is_file() && !known.contains(inside.as_path()))
+            else {
+                continue;
+            };
+            // what cannot be read is reported where it is audited
+            let start = File::open(path).and_then(|file| sealed(file)?.map(first_line).transpose());
+            if let Ok(Some(start)) = start {
+                by_start.entry(start).or_default().push((inside, path.to_owned()));
+            }
         }
+        NewSeals { by_start }
     }
-    Ok(false)
+
+    fn next_of(&self, base: &Base, listing: &Listing, from: &Path) -> anyhow::Result<Next> {
+        let Some(old) = sealed_in(base, listing, from)? else { return Ok(Next::None) };
+        let start = first_line(old).with_context(|| format!("cannot read {} of '{}'", from.display(), base.name))?;
+        let mut next = Next::None;
+        for (inside, here) in self.by_start.get(&start).into_iter().flatten() {
+            let Some(old) = sealed_in(base, listing, from)? else { continue };
+            match kept(base, from, old, here)? {
+                None => return Ok(Next::GoneOn),
+                Some(finding) => next = Next::Rewritten(inside.clone(), finding),
+            }
+        }
+        Ok(next)
+    }
+}
+
+/// The first line of a text, as far as it tells one sealed transcript from another.
+fn first_line(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(source.take(64 << 10)).read_until(b'\n', &mut line)?;
+    line.truncate(line.trim_ascii_end().len());
+    Ok(line)
 }
 
 fn of_base(base: &Base, path: &Path, error: &dyn std::fmt::Display) -> anyhow::Error {

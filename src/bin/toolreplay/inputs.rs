@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use toolreplay::audit::Input;
+use toolreplay::audit::{self, Input};
 use toolreplay::formats;
 use walkdir::WalkDir;
 
@@ -154,26 +154,51 @@ fn walk(folder: &Path, hidden_too: bool) -> impl Iterator<Item = walkdir::Result
     WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(shown)
 }
 
-/// Whether a file, by its path from the root of the repository, is one that `paths` would find, were it there.
-pub(crate) fn would_find(place: &Place, paths: &[PathBuf], file: &Path) -> bool {
-    let in_folder = |folder: &Path| {
-        let Ok(inside) = file.strip_prefix(folder) else { return false };
-        let hidden = |part: &std::ffi::OsStr| part.as_encoded_bytes().first() == Some(&b'.');
-        is_transcript_name(file) && !inside.iter().any(hidden)
-    };
-    paths.iter().any(|path| {
-        let real = || place.inside(&place.folder.join(path).canonicalize().ok()?);
-        let named = place.inside(path);
-        if [named.clone(), real()].into_iter().flatten().any(|path| file == path || in_folder(&path)) {
-            return true;
+/// The files that `paths` would find, were they there, by their paths from the root of the repository.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Files and folders that are named, by name and by what links make of it.
+    named: Vec<PathBuf>,
+    globs: Vec<glob::Pattern>,
+}
+
+impl Watch {
+    pub(crate) fn new(place: &Place, paths: &[PathBuf]) -> Watch {
+        let mut watch = Watch { named: Vec::new(), globs: Vec::new() };
+        for path in paths {
+            let named = place.inside(path);
+            watch.globs.extend(named.as_deref().and_then(Path::to_str).and_then(|text| glob::Pattern::new(text).ok()));
+            let real = place.folder.join(path).canonicalize().ok().and_then(|path| place.inside(&path));
+            watch.named.extend([named, real].into_iter().flatten());
         }
-        let Some(pattern) = named.as_deref().and_then(Path::to_str).and_then(|text| glob::Pattern::new(text).ok())
-        else {
-            return false;
+        watch.named.dedup();
+        watch
+    }
+
+    pub(crate) fn finds(&self, file: &Path) -> bool {
+        let in_folder = |folder: &Path| {
+            let Ok(inside) = file.strip_prefix(folder) else { return false };
+            let hidden = |part: &std::ffi::OsStr| part.as_encoded_bytes().first() == Some(&b'.');
+            formats::may_be_recording(file) && !inside.iter().any(hidden)
         };
-        let fits = |path: &Path| pattern.matches_path_with(path, GLOB);
-        fits(file) || file.ancestors().skip(1).any(|folder| fits(folder) && in_folder(folder))
-    })
+        let fits = |pattern: &glob::Pattern, path: &Path| pattern.matches_path_with(path, GLOB);
+        self.named.iter().any(|path| file == path || in_folder(path))
+            || self.globs.iter().any(|pattern| {
+                fits(pattern, file) || file.ancestors().skip(1).any(|folder| fits(pattern, folder) && in_folder(folder))
+            })
+    }
+
+    /// Whether there may be such files below a folder.
+    pub(crate) fn reaches(&self, folder: &Path) -> bool {
+        let starts = |pattern: &glob::Pattern| {
+            let parts = Path::new(pattern.as_str());
+            let plain: PathBuf =
+                parts.iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
+            plain.starts_with(folder) || folder.starts_with(&plain)
+        };
+        self.named.iter().any(|path| path.starts_with(folder) || folder.starts_with(path))
+            || self.globs.iter().any(starts)
+    }
 }
 
 /// How the globs of the command line match.
@@ -207,6 +232,7 @@ impl Found {
             }
             // a link to nothing
             Err(_) if wanted(path) => self.inputs.push(place.input(path)),
+            _ if audit::stands_beside(path) => {}
             _ => self.passed_over += 1,
         }
     }

@@ -9,9 +9,11 @@ mod completions;
 mod exit;
 mod explain;
 mod formats;
+mod git;
 mod guard;
 mod import;
 mod inputs;
+mod keygen;
 mod output;
 mod progress;
 mod redact;
@@ -20,6 +22,7 @@ mod schema;
 mod scope;
 mod seal;
 mod seal_all;
+mod signing;
 mod trace;
 mod verify;
 
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Formats(args) => formats::run(&args),
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Trace(args) => args.run(&common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -23,6 +23,10 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
 pub(crate) fn read(path: &Path) -> anyhow::Result<Scope> {
     let shown = path.display().to_string();
     let mut text = Vec::new();
+    // a pipe would be waited for
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        bail!("cannot read the scope file {shown}: it is no regular file");
+    }
     let file = File::open(path).with_context(|| format!("cannot open the scope file {shown}"))?;
     file.take(MAX_SCOPE + 1).read_to_end(&mut text).with_context(|| format!("cannot read the scope file {shown}"))?;
     if text.len() as u64 > MAX_SCOPE {

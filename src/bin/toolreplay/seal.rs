@@ -6,11 +6,13 @@ use crate::guard::{self, Writes};
 use crate::import::{self, Transcript};
 use crate::inputs::Place;
 use crate::output;
-use anyhow::{Context as _, anyhow};
+use crate::signing::{Signers, VARIABLE};
+use anyhow::{Context as _, anyhow, bail};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
-use std::path::Path;
-use toolreplay::seal::{SealError, check, seal};
+use std::path::{Path, PathBuf};
+use toolreplay::limits::Budget;
+use toolreplay::seal::{SealError, Sealed, check, seal};
 use toolreplay::transcript::ReadError;
 
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
@@ -18,20 +20,35 @@ const IN_MEMORY: usize = 4 << 20;
 
 pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
     let input = Place::current()?.input(&args.file);
+    let signers = Signers::of(&args.sign)?;
+    if output(args).is_none() && !args.sign.keys.is_empty() {
+        bail!(
+            "a signature stands in a file beside the sealed one, and standard output is none; name one with --output"
+        );
+    }
+    if output(args).is_none() && !signers.is_empty() {
+        exit::print_note(&format!(
+            "not signed with {VARIABLE}: standard output has nothing beside it; name a file with --output"
+        ));
+    }
     if let Some(path) = output(args) {
-        guard::outputs([(path, Writes::Sealed)], [args.file.as_path()])?;
+        signers.check(path)?;
+        let read = args.sign.keys.iter().map(PathBuf::as_path).chain([args.file.as_path()]);
+        guard::outputs([(path, Writes::Sealed)], read)?;
     }
     // what is no transcript becomes one first
-    match import::transcript_of(&input, args.importing.options(), common)? {
+    let options = args.importing.options();
+    let budget = options.budget.clone();
+    match import::transcript_of(&input, options, common)? {
         Transcript::File(path, _keep) => {
             let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
             match output(args) {
-                Some(output) => to_file(output, source()?, &input.shown, common)?,
-                None => file_to_stdout(source()?, &input.shown, common)?,
+                Some(output) => to_file(output, budget.lines(source()?), &input.shown, common, &signers)?,
+                None => file_to_stdout(source()?, &budget, &input.shown, common)?,
             }
         }
         Transcript::Stream(source) => match output(args) {
-            Some(output) => to_file(output, source, &input.shown, common)?,
+            Some(output) => to_file(output, source, &input.shown, common, &signers)?,
             None => stream_to_stdout(source, &input.shown, common)?,
         },
     }
@@ -42,21 +59,31 @@ fn output(args: &SealArgs) -> Option<&Path> {
     args.output.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-fn to_file(output: &Path, source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
-    let mut failure = None;
+fn to_file(
+    output: &Path,
+    source: impl Read + Send,
+    shown: &str,
+    common: &Common,
+    signers: &Signers,
+) -> anyhow::Result<()> {
+    let mut sealed = None;
     let written = output::to_file(output, |out| {
-        write(source, shown, common, out).map_err(|error| {
-            failure = Some(error);
-            io::Error::other("sealing failed")
-        })
+        let done = write(source, shown, common, out);
+        let failed = done.is_err();
+        sealed = Some(done);
+        if failed { Err(io::Error::other("sealing failed")) } else { Ok(()) }
     });
-    failure.map_or(written, Err)
+    match sealed {
+        Some(Err(error)) => Err(error),
+        Some(Ok(sealed)) => written.and_then(|()| signers.sign(output, &sealed, common.threads())),
+        None => written,
+    }
 }
 
 /// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
 /// twice, what can be read only once waits.
-fn file_to_stdout(mut file: File, shown: &str, common: &Common) -> anyhow::Result<()> {
-    check(&mut file, common.threads()).map_err(|error| refused(shown, error))?;
+fn file_to_stdout(mut file: File, budget: &Budget, shown: &str, common: &Common) -> anyhow::Result<()> {
+    check(budget.lines(&mut file), common.threads()).map_err(|error| refused(shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked
@@ -95,9 +122,14 @@ fn refused(shown: &str, error: ReadError) -> anyhow::Error {
     }
 }
 
-fn write(source: impl Read + Send, shown: &str, common: &Common, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+fn write(
+    source: impl Read + Send,
+    shown: &str,
+    common: &Common,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<Sealed> {
     match seal(source, common.threads(), out) {
-        Ok(_) => Ok(()),
+        Ok(sealed) => Ok(sealed),
         Err(SealError::Read(error)) => Err(refused(shown, error)),
         Err(SealError::Write(error)) => Err(error).context("cannot write the sealed transcript"),
     }

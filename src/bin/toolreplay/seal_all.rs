@@ -5,6 +5,7 @@ use crate::exit::{self, Outcome as Exit};
 use crate::guard::{self, Writes};
 use crate::inputs::{self, Place};
 use crate::output;
+use crate::signing::Signers;
 use anyhow::{Context as _, anyhow, bail};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -12,12 +13,14 @@ use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
 use toolreplay::judge::Judgement;
-use toolreplay::seal::{Chain, SealError, seal, verify};
+use toolreplay::limits::Budget;
+use toolreplay::seal::{Chain, SealError, Sealed, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
 use toolreplay::transcript::Layout;
 
 pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
+    let signers = Signers::of(&args.sign)?;
     let place = Place::current()?;
     let mut found = inputs::find(&place, &args.paths, inputs::is_transcript_name, false)?;
     // a folder holds the sealed ones too
@@ -33,9 +36,13 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     if let Some(folder) = &args.into {
         fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
+    twins.iter().try_for_each(|twin| signers.check(twin))?;
     let mut outcomes = Vec::new();
     for (input, twin) in found.inputs.iter_mut().zip(&twins) {
-        let outcome = sealed(input, twin, common)?;
+        let outcome = sealed(input, twin, &args.lines.budget(), common)?;
+        if let Some(chain) = outcome.chain.as_ref().filter(|chain| chain.broken.is_none()) {
+            signers.sign(twin, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
+        }
         if outcome.chain.is_some() {
             // what is said of a chain is said of the file it stands in
             *input = place.input(twin);
@@ -88,7 +95,7 @@ fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
 }
 
 /// Seals one transcript. What cannot be read is an outcome, as in an audit; what cannot be written ends the run.
-fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome> {
+fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyhow::Result<Outcome> {
     let shown = twin.display().to_string();
     if twin.exists()
         && let Some(refused) = refused(input, twin)?
@@ -103,7 +110,7 @@ fn sealed(input: &Input, twin: &Path, common: &Common) -> anyhow::Result<Outcome
         Err(error) => failure = Some(error),
         Ok(source) => {
             let mut out = io::BufWriter::new(&mut sealed);
-            match seal(source, common.threads(), &mut out) {
+            match seal(budget.lines(source), common.threads(), &mut out) {
                 Ok(links) => done = Some(links),
                 Err(SealError::Read(error)) => failure = Some(Failure::from(error)),
                 Err(SealError::Write(error)) => return Err(error).context("cannot write a temporary file"),

@@ -1,8 +1,8 @@
 //! `toolreplay verify`: has anybody edited a sealed transcript?
 
 use crate::args::{Common, VerifyArgs};
-use crate::exit::Outcome;
-use crate::{guard, output, replay};
+use crate::exit::{self, Outcome};
+use crate::{guard, output, replay, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
@@ -13,17 +13,30 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     if args.files.len() > 1 && (args.extends.is_some() || args.expect.is_some()) {
         bail!("--extends and --expect are about one sealed transcript; {} are named", args.files.len());
     }
-    guard::reports(&targets, args.files.iter().chain(&args.extends).map(PathBuf::as_path))?;
+    guard::reports(&targets, args.files.iter().chain(&args.extends).chain(&args.signing.trust).map(PathBuf::as_path))?;
     let inputs = replay::inputs(&args.files)?;
-    let mut outcomes = audit::run(&inputs, &Plan::Verify(args.expect), common.threads(), &Progress::default());
+    let plan = Plan::Verify(args.expect, args.lines.budget());
+    let mut outcomes = audit::run(&inputs, &plan, common.threads(), &Progress::default());
     if let (Some(old), [input], [outcome]) = (&args.extends, &inputs[..], &mut outcomes[..])
         && outcome.chain.as_ref().is_some_and(|chain| chain.broken.is_none())
     {
         let broken = compare(old, input, common.threads())?;
         outcome.break_chain(broken);
     }
+    let signing = audit::Signing {
+        trust: args.signing.trust.as_deref().map(signing::trust).transpose()?,
+        required: args.signing.require_signature,
+    };
+    audit::signatures(&inputs, &mut outcomes, &signing);
+    let unsigned = outcomes.iter().any(|outcome| outcome.chain.is_some() && outcome.signature.is_none());
     let report = Report::new(Command::Verify, &inputs, outcomes, false, &Settings::everything());
-    output::finish(&report, &targets, inputs.len() == 1, common)
+    let code = output::finish(&report, &targets, inputs.len() == 1, common)?;
+    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    // the whole output of verify is fixed; a person is told all the same
+    if unsigned && code == exit::CLEAN && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+        exit::print_note("integrity only: no signature says whose seal this is");
+    }
+    Ok(code)
 }
 
 fn compare(old: &Path, new: &Input, threads: usize) -> anyhow::Result<Option<toolreplay::seal::BrokenLink>> {

@@ -1,12 +1,7 @@
 //! Whether a shell command can only read: every command in it is on a short list, with no option that writes or runs
 //! something else, and nothing is redirected, substituted or put into the background. What cannot be parsed may write.
 
-use brush_parser::ast::{
-    AndOr, Command, CommandPrefixOrSuffixItem as Item, CompoundList, IoFileRedirectKind, IoFileRedirectTarget,
-    IoRedirect, Pipeline, SeparatorOperator, SimpleCommand,
-};
-use brush_parser::word::{self, WordPiece, WordPieceWithSource};
-use brush_parser::{Parser, ParserOptions};
+use super::{Piece, Redirect, RedirectKind, Simple, Via, Word, read};
 
 /// Longer commands are scripts, and scripts may write.
 const MAX_COMMAND: usize = 16 << 10;
@@ -25,10 +20,8 @@ pub(crate) fn is_read_only(command: &str) -> bool {
     if command.len() > MAX_COMMAND || !is_known(first) {
         return false;
     }
-    let options = ParserOptions::default();
-    let mut parser = Parser::new(command.as_bytes(), &options);
-    let Ok(program) = parser.parse_program() else { return false };
-    !program.complete_commands.is_empty() && program.complete_commands.iter().all(|list| list_reads(list, &options))
+    let script = read(command);
+    script.unread.is_empty() && !script.commands.is_empty() && script.commands.iter().all(simple_reads)
 }
 
 fn is_known(name: &str) -> bool {
@@ -36,81 +29,37 @@ fn is_known(name: &str) -> bool {
         || matches!(name, "git" | "find" | "rg" | "sed" | "sort" | "tr" | "uniq" | "base64" | "date")
 }
 
-fn list_reads(list: &CompoundList, options: &ParserOptions) -> bool {
-    list.0.iter().all(|item| {
-        matches!(item.1, SeparatorOperator::Sequence)
-            && pipeline_reads(&item.0.first, options)
-            && item.0.additional.iter().all(|next| match next {
-                AndOr::And(pipeline) | AndOr::Or(pipeline) => pipeline_reads(pipeline, options),
-            })
-    })
-}
-
-fn pipeline_reads(pipeline: &Pipeline, options: &ParserOptions) -> bool {
-    pipeline.seq.iter().all(|command| match command {
-        Command::Simple(command) => simple_reads(command, options),
-        Command::Compound(..) | Command::Function(_) | Command::ExtendedTest(..) => false,
-    })
-}
-
-fn simple_reads(command: &SimpleCommand, options: &ParserOptions) -> bool {
-    // an assignment may change what a command runs
-    if command.prefix.as_ref().is_some_and(|prefix| !prefix.0.is_empty()) {
+fn simple_reads(command: &Simple) -> bool {
+    // an assignment may change what a command runs; loops, subshells and what other commands run are left to a person
+    if !command.assignments.is_empty() || command.background || command.via != Via::Listed {
         return false;
     }
-    let Some(name) = command.word_or_name.as_ref().and_then(|name| literal(&name.value, options)) else {
-        return false;
-    };
-    let mut words = vec![name];
-    for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
-        match item {
-            Item::Word(argument) | Item::AssignmentWord(_, argument) => match literal(&argument.value, options) {
-                Some(argument) => words.push(argument),
-                None => return false,
-            },
-            Item::IoRedirect(redirect) if is_harmless(redirect) => {}
-            Item::IoRedirect(_) | Item::ProcessSubstitution(..) => return false,
-        }
-    }
-    words_are_read_only(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    let words: Option<Vec<String>> = command.words.iter().map(text).collect();
+    words.is_some_and(|words| words_are_read_only(&words.iter().map(String::as_str).collect::<Vec<_>>()))
+        && command.redirects.iter().all(is_harmless)
 }
 
 /// Reading from a file, joining two outputs, throwing output away.
-fn is_harmless(redirect: &IoRedirect) -> bool {
-    match redirect {
-        IoRedirect::File(_, IoFileRedirectKind::Read, IoFileRedirectTarget::Filename(_)) => true,
-        IoRedirect::File(
-            _,
-            IoFileRedirectKind::Write | IoFileRedirectKind::Append,
-            IoFileRedirectTarget::Filename(to),
-        ) => to.value == "/dev/null",
-        IoRedirect::File(_, IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Duplicate(to)) => {
-            to.value.bytes().all(|byte| byte.is_ascii_digit())
-        }
-        IoRedirect::File(_, IoFileRedirectKind::DuplicateOutput, IoFileRedirectTarget::Fd(_)) => true,
-        IoRedirect::OutputAndError(to, _) => to.value == "/dev/null",
-        _ => false,
+fn is_harmless(redirect: &Redirect) -> bool {
+    match redirect.kind {
+        RedirectKind::Read | RedirectKind::Descriptor => true,
+        RedirectKind::Write | RedirectKind::Append => redirect.target.literal().is_some_and(|file| file == "/dev/null"),
+        RedirectKind::ReadWrite | RedirectKind::Text => false,
     }
 }
 
-/// The text of a word in which nothing is substituted.
-fn literal(word: &str, options: &ParserOptions) -> Option<String> {
+/// The text of a word in which no command is run. What a variable holds is not known, but it runs nothing.
+fn text(word: &Word) -> Option<String> {
     let mut text = String::new();
-    word::parse(word, options).ok()?.iter().try_for_each(|piece| push(piece, &mut text))?;
-    Some(text)
-}
-
-fn push(piece: &WordPieceWithSource, text: &mut String) -> Option<()> {
-    match &piece.piece {
-        WordPiece::Text(part) | WordPiece::SingleQuotedText(part) => text.push_str(part),
-        WordPiece::EscapeSequence(part) => text.push_str(part.strip_prefix('\\').unwrap_or(part)),
-        WordPiece::DoubleQuotedSequence(pieces) => pieces.iter().try_for_each(|piece| push(piece, text))?,
-        WordPiece::TildeExpansion(_) => text.push('~'),
-        // what a variable holds is not known, but it runs nothing
-        WordPiece::ParameterExpansion(_) => text.push_str("$_"),
-        _ => return None,
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text(part) | Piece::Pattern(part) | Piece::Braces(part) => text.push_str(part),
+            Piece::Home(user) => text.extend(["~", user]),
+            Piece::Variable { .. } => text.push_str("$_"),
+            Piece::Output { .. } => return None,
+        }
     }
-    Some(())
+    Some(text)
 }
 
 /// Whether a command given as its words only reads. An argument that holds `$_` stands for a variable.
