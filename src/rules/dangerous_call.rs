@@ -2,15 +2,16 @@
 //!
 //! Text alone tells nothing: `echo "rm -rf /"` deletes nothing, `sudo env sh -c 'rm -rf /'` does.
 
+mod commands;
 mod paths;
 mod patterns;
-mod walk;
 
 use crate::json::view::Value;
 use crate::secrets;
+use crate::shell;
+use commands::{Simple, UNKNOWN};
 use patterns::Around;
 use std::borrow::Cow;
-use walk::Simple;
 
 const CHMOD_777: &str = "dangerous-call/chmod-777";
 const DISCARD: &str = "dangerous-call/discard";
@@ -108,12 +109,17 @@ pub(crate) fn judge(tool: &str, arguments: Value<'_>, cwd: Option<&str>, home: O
         let Some(value) = arguments.get(name) else { continue };
         if let Some(line) = value.as_str() {
             if may_be(&line) {
-                note(&walk::commands(&line, around.cwd), around, &format!("/{name}"), &mut out);
+                note(&commands::resolved(&shell::read(&line), around.cwd), around, &format!("/{name}"), &mut out);
             }
         } else if value.is_array() {
             let words: Vec<String> = value.items().filter_map(|item| Some(item.as_str()?.into_owned())).collect();
             if words.iter().any(|word| may_be(word)) {
-                note(&walk::of_words(words, around.cwd), around, &format!("/{name}"), &mut out);
+                note(
+                    &commands::resolved(&shell::read_words(&words), around.cwd),
+                    around,
+                    &format!("/{name}"),
+                    &mut out,
+                );
             }
         }
     }
@@ -228,19 +234,14 @@ fn note(commands: &[Simple], around: Around<'_>, pointer: &str, out: &mut Vec<Da
         for pattern in &found {
             // one command line is one finding a pattern
             if !out.iter().any(|danger| danger.pattern == *pattern && danger.pointer == pointer) {
-                let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
-                let writes = command.writes.iter().map(|word| format!("> {}", word.text));
-                let assigned = command.assigned.iter().map(|(name, value)| format!("{name}={}", value.text));
-                let text: Vec<String> =
-                    assigned.chain(words.iter().map(|word| (*word).to_owned())).chain(writes).collect();
-                push(pattern, pointer.to_owned(), &text.join(" "), out);
+                push(pattern, pointer.to_owned(), &command.part, out);
             }
         }
     }
 }
 
 fn push(pattern: &'static str, pointer: String, text: &str, out: &mut Vec<Danger>) {
-    let text = text.replace(walk::UNKNOWN, "…");
+    let text = text.replace(UNKNOWN, "…");
     let part = crate::sanitize::clip(&secrets::hidden(&text), SHOWN).into_owned();
     out.push(Danger { pattern, pointer, part });
 }

@@ -1,6 +1,6 @@
 //! Where a path leads, by its text alone, and what stands there: the disk is never read.
 
-use super::walk::UNKNOWN;
+use super::commands::UNKNOWN;
 
 /// Folders that hold the whole of a system, or of all its users.
 const SYSTEM: &[&str] = &[

@@ -1,7 +1,10 @@
 //! What is dangerous about one simple command.
 
+use super::commands::{FILTERS, Simple, UNKNOWN, Word, is_local, starts};
 use super::paths::{self, in_home, is_below, join};
-use super::walk::{SHELLS, Simple, UNKNOWN, Word, is_local};
+
+/// The shells, which take a line or read one.
+const SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "busybox"];
 
 /// Where a command runs, as far as the recording tells.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,11 +28,11 @@ pub(super) fn find(command: &Simple, around: Around<'_>, found: &mut Vec<&'stati
     hit(opens_to_all(command), super::CHMOD_777);
     hit(tls_off(command), super::TLS_OFF);
     hit(asks_nobody(command), super::SKIP_PERMISSIONS);
-    hit(command.arguments().iter().any(|word| is_metadata(&word.text)) && command.downloads(), super::READ_CREDENTIALS);
-    if command.name() == "git" {
+    hit(command.arguments.iter().any(|word| is_metadata(&word.text)) && command.downloads(), super::READ_CREDENTIALS);
+    if command.name == "git" {
         git_patterns(command, &mut hit);
     } else {
-        hit(matches!(command.name(), "git-filter-repo" | "bfg"), super::REWRITE_HISTORY);
+        hit(matches!(&*command.name, "git-filter-repo" | "bfg"), super::REWRITE_HISTORY);
     }
     hit(hooks_off(command), super::NO_VERIFY);
     for path in written(command) {
@@ -66,20 +69,20 @@ pub(super) fn is_metadata(text: &str) -> bool {
 /// Options that are letters behind one mark: whether one of the words holds the letter.
 fn has_letter(command: &Simple, letter: char) -> bool {
     command
-        .arguments()
+        .arguments
         .iter()
         .take_while(|word| word.text != "--")
         .any(|word| word.text.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter)))
 }
 
 fn has(command: &Simple, words: &[&str]) -> bool {
-    command.arguments().iter().take_while(|word| word.text != "--").any(|word| words.contains(&&*word.text))
+    command.arguments.iter().take_while(|word| word.text != "--").any(|word| words.contains(&&*word.text))
 }
 
 /// Words that are no options.
 fn operands(command: &Simple) -> impl Iterator<Item = &Word> {
     let mut behind = false;
-    command.arguments().iter().filter(move |word| {
+    command.arguments.iter().filter(move |word| {
         let option = !behind && word.text.starts_with('-') && word.text != "-";
         behind |= word.text == "--";
         !option
@@ -88,23 +91,18 @@ fn operands(command: &Simple) -> impl Iterator<Item = &Word> {
 
 /// Whether a recursive deletion reaches beyond the working folder, and whether it takes a repository's own folder.
 fn deleted(command: &Simple, around: Around<'_>) -> (bool, bool) {
-    let targets: Vec<&Word> = match command.name() {
+    let targets: Vec<&Word> = match &*command.name {
         "rm" if has_letter(command, 'r') || has_letter(command, 'R') || has(command, &["--recursive"]) => {
             operands(command).collect()
         }
-        "find" if has(command, &["-delete"]) && !has(command, &["-empty", "-maxdepth"]) => {
-            command.arguments().iter().take_while(|word| !word.text.starts_with(['-', '(', '!'])).collect()
-        }
-        "Remove-Item" | "ri"
-            if command.arguments().iter().any(|word| word.text.to_ascii_lowercase().starts_with("-r")) =>
+        "find" if has(command, &["-delete"]) && !has(command, &FILTERS) => starts(command).collect(),
+        "remove-item" | "ri"
+            if command.arguments.iter().any(|word| word.text.to_ascii_lowercase().starts_with("-r")) =>
         {
             operands(command).collect()
         }
         _ => return (false, false),
     };
-    // `find DIR -name x -delete` takes some files of it, not all
-    let some =
-        command.name() == "find" && has(command, &["-name", "-iname", "-path", "-mtime", "-type", "-newer", "-regex"]);
     let (mut outside, mut git) = (false, false);
     for word in targets {
         let Some(path) = join(command.folder.as_deref(), &word.text) else {
@@ -113,8 +111,7 @@ fn deleted(command: &Simple, around: Around<'_>) -> (bool, bool) {
                 && word.text.starts_with("../")
                 && !paths::is_made(&word.text)
                 && !paths::is_temporary(&word.text)
-                && !word.text.contains(UNKNOWN)
-                && !some;
+                && !word.text.contains(UNKNOWN);
             continue;
         };
         // `x/*` is all that is in `x`
@@ -123,8 +120,8 @@ fn deleted(command: &Simple, around: Around<'_>) -> (bool, bool) {
         if paths::is_temporary(path) {
             continue;
         }
-        git |= path.ends_with("/.git") && !some;
-        outside |= is_outside(path, around) && !some;
+        git |= path.ends_with("/.git");
+        outside |= is_outside(path, around);
     }
     (outside, git)
 }
@@ -154,12 +151,12 @@ fn is_outside(path: &str, around: Around<'_>) -> bool {
 
 /// `curl … | sh`, `bash <(curl …)`, `sh -c "$(curl …)"`
 fn runs_download(command: &Simple) -> bool {
-    let arguments = command.arguments();
-    let name = command.name();
+    let arguments = &command.arguments;
+    let name = &*command.name;
     if name == "eval" || name == "source" || name == "." {
         return arguments.iter().any(|word| word.fetched);
     }
-    if matches!(name, "iex" | "Invoke-Expression") {
+    if matches!(name, "iex" | "invoke-expression") {
         return command.fed
             || arguments.iter().any(|word| word.fetched || word.text.to_ascii_lowercase().contains("downloadstring"));
     }
@@ -189,7 +186,7 @@ fn runs_download(command: &Simple) -> bool {
 
 /// `chmod 777`, `chmod a+rwx`, `chmod o+w`
 fn opens_to_all(command: &Simple) -> bool {
-    if command.name() != "chmod" {
+    if command.name != "chmod" {
         return false;
     }
     let mut words = operands(command).map(|word| word.text.as_str());
@@ -225,9 +222,9 @@ fn tls_off(command: &Simple) -> bool {
     ]) {
         return true;
     }
-    let local = command.arguments().iter().any(|word| is_local(&word.text));
-    let arguments = || command.arguments().iter().map(|word| word.text.to_ascii_lowercase());
-    match command.name() {
+    let local = command.arguments.iter().any(|word| is_local(&word.text));
+    let arguments = || command.arguments.iter().map(|word| word.text.to_ascii_lowercase());
+    match &*command.name {
         "curl" => !local && (has(command, &["--insecure", "--proxy-insecure"]) || curl_letter(command)),
         "wget" => !local && has(command, &["--no-check-certificate"]),
         "git" => {
@@ -252,7 +249,7 @@ fn tls_off(command: &Simple) -> bool {
 
 /// `-k` among letters of `curl`, before one that takes the rest of the word.
 fn curl_letter(command: &Simple) -> bool {
-    command.arguments().iter().any(|word| {
+    command.arguments.iter().any(|word| {
         let Some(letters) = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else { return false };
         letters.chars().take_while(|letter| !"oHdXuAbcCeEFmrTUwxyYzQPK".contains(*letter)).any(|letter| letter == 'k')
     })
@@ -261,7 +258,7 @@ fn curl_letter(command: &Simple) -> bool {
 /// An agent that asks nobody is started.
 fn asks_nobody(command: &Simple) -> bool {
     let agent = matches!(
-        command.name(),
+        &*command.name,
         "claude" | "codex" | "gemini" | "copilot" | "opencode" | "cursor-agent" | "npx" | "bunx" | "aider"
     );
     agent
@@ -279,7 +276,7 @@ fn asks_nobody(command: &Simple) -> bool {
 
 /// The words of `git` behind its own options: the subcommand and its words.
 fn git_words(command: &Simple) -> Vec<&str> {
-    let mut rest = command.arguments();
+    let mut rest = &command.arguments[..];
     while let Some(word) = rest.first() {
         let skip = match &*word.text {
             "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" => 2,
@@ -293,7 +290,7 @@ fn git_words(command: &Simple) -> Vec<&str> {
 
 /// The folder that a `git` works in.
 fn git_folder(command: &Simple) -> Option<String> {
-    let arguments = command.arguments();
+    let arguments = &command.arguments;
     let at = arguments.iter().position(|word| word.text == "-C");
     match at.and_then(|at| arguments.get(at + 1)) {
         Some(to) => join(command.folder.as_deref(), &to.text),
@@ -352,7 +349,7 @@ fn hooks_off(command: &Simple) -> bool {
         .assigned
         .iter()
         .any(|(name, value)| name == "HUSKY" && value.text == "0" || name == "HUSKY_SKIP_HOOKS" && value.text == "1");
-    if command.name() != "git" {
+    if command.name != "git" {
         return false;
     }
     if git_folder(command).is_some_and(|folder| paths::is_temporary(&folder)) {
@@ -362,7 +359,7 @@ fn hooks_off(command: &Simple) -> bool {
     let Some((&name, rest)) = words.split_first() else { return false };
     let acts = matches!(name, "commit" | "push" | "merge" | "am" | "rebase" | "cherry-pick");
     let mut options = rest.iter().copied().take_while(|word| *word != "--");
-    let none = command.arguments().iter().any(|word| {
+    let none = command.arguments.iter().any(|word| {
         word.text.strip_prefix("core.hooksPath=").is_some_and(|path| matches!(path, "" | "/dev/null" | "/dev/null/"))
     });
     let mut value = false;
@@ -387,7 +384,7 @@ fn hooks_off(command: &Simple) -> bool {
 fn written(command: &Simple) -> Vec<String> {
     let mut words: Vec<&Word> = command.writes.iter().collect();
     let named: Vec<&Word> = operands(command).collect();
-    match command.name() {
+    match &*command.name {
         "tee" | "touch" | "truncate" | "mkdir" | "chown" | "shred" | "unlink" => words.extend(named),
         "rm" | "rmdir" => words.extend(named),
         "chmod" => words.extend(named.into_iter().skip(1)),
@@ -397,7 +394,7 @@ fn written(command: &Simple) -> Vec<String> {
             words.extend(named.into_iter().skip(1))
         }
         "dd" => {
-            let outs = command.arguments().iter().filter_map(|word| word.text.strip_prefix("of="));
+            let outs = command.arguments.iter().filter_map(|word| word.text.strip_prefix("of="));
             let folder = command.folder.as_deref();
             return outs.filter_map(|to| join(folder, to)).collect();
         }
@@ -412,7 +409,7 @@ fn written(command: &Simple) -> Vec<String> {
 }
 
 fn behind<'c>(command: &'c Simple, option: &str) -> Option<&'c Word> {
-    let arguments = command.arguments();
+    let arguments = &command.arguments;
     arguments.iter().position(|word| word.text == option).and_then(|at| arguments.get(at + 1))
 }
 
@@ -420,7 +417,7 @@ fn behind<'c>(command: &'c Simple, option: &str) -> Option<&'c Word> {
 fn read(command: &Simple) -> Vec<String> {
     let mut words: Vec<&str> = command.reads.iter().map(|word| word.text.as_str()).collect();
     let named = || operands(command).map(|word| word.text.as_str());
-    match command.name() {
+    match &*command.name {
         "cat" | "less" | "more" | "head" | "tail" | "bat" | "base64" | "xxd" | "od" | "hexdump" | "strings" | "nl"
         | "tac" | "pbcopy" | "gpg" => words.extend(named()),
         "cp" | "scp" | "rsync" | "mv" => {
@@ -430,7 +427,7 @@ fn read(command: &Simple) -> Vec<String> {
         "grep" | "rg" | "awk" | "sed" | "jq" | "cut" => words.extend(named().skip(1)),
         "tar" | "zip" => words.extend(named().skip(1)),
         "curl" => {
-            words.extend(command.arguments().iter().filter_map(|word| word.text.rsplit_once('@').map(|(_, file)| file)))
+            words.extend(command.arguments.iter().filter_map(|word| word.text.rsplit_once('@').map(|(_, file)| file)))
         }
         _ => {}
     }

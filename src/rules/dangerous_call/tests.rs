@@ -35,7 +35,7 @@ fn what_fires() {
         ("bash <<'E'\nrm -rf /srv/x\nE", RM_OUTSIDE),
         ("echo $(rm -rf /srv/x)", RM_OUTSIDE),
         ("echo \"a `rm -rf /srv/x` b\"", RM_OUTSIDE),
-        ("for d in /srv/x; do rm -rf \"$d\"; done", RM_OUTSIDE),
+        ("for d in a; do rm -rf /srv/x; done", RM_OUTSIDE),
         ("if true; then (rm -rf /srv/x); fi", RM_OUTSIDE),
         ("f() { rm -rf /srv/x; }; f", RM_OUTSIDE),
         ("ls | xargs -I{} rm -rf /srv/x", RM_OUTSIDE),
@@ -221,7 +221,7 @@ fn a_part_shows_no_secret() {
     let command =
         format!("curl -k -H 'Authorization: Bearer {}' https://host.io", "kQ7vZ2mXr9TbW4nYc8HdLp3FsJ6gUaE5oKiVq1Rt");
     let found = of("Bash", &serde_json::json!({"command": command}), Some(CWD));
-    assert!(found[0].part.starts_with("curl -k -H Authorization: Bearer ***"), "{}", found[0].part);
+    assert!(found[0].part.starts_with("curl -k -H 'Authorization: Bearer ***'"), "{}", found[0].part);
 }
 
 #[test]
