@@ -6,12 +6,66 @@ mod commands;
 mod paths;
 mod patterns;
 
+use super::{Arguments, CallRule, Memo, Needs, Spot};
+use crate::call::Call;
+use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
 use crate::secrets;
 use crate::shell;
 use commands::{Simple, UNKNOWN};
 use patterns::Around;
 use std::borrow::Cow;
+
+/// A call that is hard to undo or opens a door. The finding's detail is the part of it that is.
+pub static DANGEROUS_CALL: Rule = Rule {
+    id: "dangerous-call",
+    summary: "A call does what is hard to undo, or opens a door.",
+    level: Level::Warning,
+    page: include_str!("../../docs/rules/dangerous-call.md"),
+    security_severity: Some("7.0"),
+    suppressible: true,
+    precision: "high",
+    message,
+};
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct DangerousCall;
+
+impl CallRule for DangerousCall {
+    fn rule(&self) -> &'static Rule {
+        &DANGEROUS_CALL
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { arguments: true, ..Needs::default() }
+    }
+
+    fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
+        for danger in judge(call.tool, call.arguments, call.cwd, None) {
+            let level = if is_note(danger.pattern) { Level::Note } else { Level::Warning };
+            let argument = (call.locate)(&danger.pointer);
+            found.push(Spot { level, detail: danger.part.into(), pattern: Some(danger.pattern), argument });
+        }
+        None
+    }
+
+    /// Of a call that never ran, the agent asked and did not get it.
+    fn settle(&self, spot: &Spot, call: &Call) -> Option<Level> {
+        Some(if call.ran() { spot.level } else { Level::Note })
+    }
+}
+
+fn message(finding: &Finding) -> String {
+    let ran = if finding.never_ran { " (attempted: the call never ran)" } else { "" };
+    let what = describe(finding.pattern.unwrap_or_default());
+    format!("tool '{}' {what}{ran}: {}", finding.tool_text(), finding.detail_text())
+}
+
+/// The ids of all patterns.
+pub(super) fn patterns() -> impl Iterator<Item = &'static str> {
+    PATTERNS.iter().map(|(id, _)| *id)
+}
 
 const CHMOD_777: &str = "dangerous-call/chmod-777";
 const DISCARD: &str = "dangerous-call/discard";
@@ -30,7 +84,7 @@ const WRITE_STARTUP: &str = "dangerous-call/write-startup";
 const WRITE_SYSTEM: &str = "dangerous-call/write-system";
 
 /// Every pattern, sorted by id: what it does, in words.
-pub const PATTERNS: &[(&str, &str)] = &[
+const PATTERNS: &[(&str, &str)] = &[
     (CHMOD_777, "lets everybody write"),
     (DISCARD, "throws away changes that were not committed"),
     (FORCE_PUSH, "forces a push"),
@@ -52,26 +106,24 @@ pub const PATTERNS: &[(&str, &str)] = &[
 const NOTES: &[&str] = &[DISCARD, PUSH_MAIN];
 
 /// Whether a pattern is no more than a note.
-#[must_use]
-pub fn is_note(pattern: &str) -> bool {
+fn is_note(pattern: &str) -> bool {
     NOTES.contains(&pattern)
 }
 
 /// What a pattern does, in words.
-#[must_use]
-pub fn describe(pattern: &str) -> &'static str {
+fn describe(pattern: &str) -> &'static str {
     PATTERNS.iter().find(|(id, _)| *id == pattern).map_or("is dangerous", |(_, words)| words)
 }
 
 /// Something dangerous in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Danger {
+pub(crate) struct Danger {
     /// The pattern's id.
-    pub pattern: &'static str,
+    pub(crate) pattern: &'static str,
     /// The JSON Pointer of the argument.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// The simple command, the path or the address; clipped, and its secrets masked.
-    pub part: String,
+    pub(crate) part: String,
 }
 
 /// The longest part that is shown, in characters.

@@ -43,6 +43,10 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// A stretch of the text, whose secret it is, how sure that is.
 type Hit = (Range<usize>, &'static str, Certainty);
 
+pub(super) fn may_hold(text: &[u8]) -> bool {
+    WORDS.as_ref().is_none_or(|words| words.is_match(text))
+}
+
 /// Appends the secrets that show by what stands before them.
 pub(super) fn find(text: &[u8], base: usize, out: &mut Vec<Found>) {
     let Some(words) = WORDS.as_ref() else { return };

@@ -148,6 +148,10 @@ static LITERALS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(literals).ok()
 });
 
+pub(super) fn may_hold(text: &[u8]) -> bool {
+    LITERALS.as_ref().is_none_or(|literals| literals.is_match(text))
+}
+
 /// The ids of all shapes.
 #[cfg(test)]
 pub(super) fn ids() -> impl Iterator<Item = &'static str> {

@@ -428,7 +428,8 @@ proptest! {
 
 #[test]
 fn every_shape_has_words() {
-    assert!(NAMED.is_sorted());
+    assert!(NAMED.is_sorted_by_key(|named| named.id));
+    assert!(NAMED.iter().all(|named| named.rule == format!("secret-exposed/{}", named.id)));
     for id in shapes::ids().chain(["assigned-secret", "authorization", "cookie", "field", "known-secret", "url-secret"])
     {
         assert!(describe(id) != "a secret", "{id}");
