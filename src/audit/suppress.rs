@@ -209,18 +209,9 @@ mod tests {
 
     fn finding(rule: &'static crate::finding::Rule, tool: &str) -> Finding {
         Finding {
-            rule,
             level: Level::Warning,
-            index: None,
-            line: 0,
-            column: 0,
-            width: 0,
-            file: None,
-            related: None,
-            related_file: None,
             tool: Some(Arc::new(ToolName::of(tool))),
-            detail: None,
-            fingerprint: Fingerprint::new(rule, &[tool.as_bytes()], 1),
+            ..Finding::new(rule, Fingerprint::new(rule, &[tool.as_bytes()], 1))
         }
     }
 
