@@ -30,7 +30,7 @@ pub static DANGEROUS_CALL: Rule = Rule {
 
 /// The rule.
 #[derive(Debug)]
-pub(crate) struct DangerousCall;
+pub struct DangerousCall;
 
 impl CallRule for DangerousCall {
     fn rule(&self) -> &'static Rule {

@@ -89,8 +89,8 @@ fn pattern(id: &str) -> Option<&'static str> {
 fn pointer(object: Value<'_>, at: usize) -> Option<String> {
     let start = object.text().as_ptr() as usize;
     let holds = |value: Value<'_>| {
-        let from = (value.text().as_ptr() as usize).checked_sub(start)?;
-        (from..from + value.text().len()).contains(&at).then_some(value)
+        let from = (value.text().as_ptr() as usize).checked_sub(start);
+        from.is_some_and(|from| (from..from + value.text().len()).contains(&at))
     };
     let mut pointer = String::new();
     let mut value = object;
@@ -98,10 +98,10 @@ fn pointer(object: Value<'_>, at: usize) -> Option<String> {
         let inner = if value.is_object() {
             value.members().find_map(|(key, inner)| {
                 let name = key.name().replace('~', "~0").replace('/', "~1");
-                holds(inner).map(|inner| (name, inner))
+                holds(inner).then_some((name, inner))
             })
         } else {
-            value.items().enumerate().find_map(|(place, inner)| holds(inner).map(|inner| (place.to_string(), inner)))
+            value.items().enumerate().find(|(_, inner)| holds(*inner)).map(|(place, inner)| (place.to_string(), inner))
         };
         let Some((name, inner)) = inner else { break };
         pointer.push('/');
@@ -129,9 +129,8 @@ mod tests {
     #[test]
     fn only_what_is_surely_one() {
         let key = format!("glpat-{}", "kQ7vZ2mXr9TbW4nYc8Hd");
-        let ids = |text: &str| -> Vec<&str> {
-            reported(secrets::find_shapes(text.as_bytes())).map(|one| one.id).collect()
-        };
+        let ids =
+            |text: &str| -> Vec<&str> { reported(secrets::find_shapes(text.as_bytes())).map(|one| one.id).collect() };
         assert_eq!(ids(&format!(r#"{{"a":"x\n{key}\n{key}"}}"#)), ["gitlab-token"]);
         assert_eq!(ids(r#"{"a":"AKIAIOSFODNN7EXAMPLE sk-0123456789abcdef0123456789abcdef"}"#), [""; 0]);
     }

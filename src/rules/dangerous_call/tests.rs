@@ -292,3 +292,23 @@ proptest! {
         let _ = of("Write", &serde_json::json!({"file_path": any}), Some(&text));
     }
 }
+
+/// The page's table: of each pattern a call that fires and one that does not.
+#[test]
+fn the_page_is_true() {
+    let rows = DANGEROUS_CALL.page.lines().filter(|line| line.starts_with("| `dangerous-call/"));
+    let mut told = Vec::new();
+    for row in rows {
+        let row = row.replace("\\|", "\u{2}");
+        let cells: Vec<String> = row.split('|').map(|cell| cell.trim().replace('\u{2}', "|")).collect();
+        let code = |cell: &str| cell.split('`').nth(1).unwrap().to_owned();
+        let id = code(&cells[1]);
+        let pattern = patterns().find(|known| *known == id).unwrap_or_else(|| panic!("{id}"));
+        assert!(line(&code(&cells[2])).contains(&pattern), "{row}");
+        assert!(line(&code(&cells[3])).is_empty(), "{row}: {:?}", line(&code(&cells[3])));
+        assert!(cells[1].contains(describe(pattern)), "{row}");
+        assert_eq!(cells[1].contains("(note)"), is_note(pattern), "{row}");
+        told.push(pattern);
+    }
+    assert_eq!(told, patterns().collect::<Vec<_>>());
+}
