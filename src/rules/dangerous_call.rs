@@ -12,7 +12,7 @@ use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
 use crate::secrets;
 use crate::shell;
-use commands::{Simple, UNKNOWN};
+use commands::UNKNOWN;
 use patterns::Around;
 use std::borrow::Cow;
 
@@ -161,17 +161,12 @@ pub(crate) fn judge(tool: &str, arguments: Value<'_>, cwd: Option<&str>, home: O
         let Some(value) = arguments.get(name) else { continue };
         if let Some(line) = value.as_str() {
             if may_be(&line) {
-                note(&commands::resolved(&shell::read(&line), around.cwd), around, &format!("/{name}"), &mut out);
+                note(&shell::read(&line), around, &format!("/{name}"), &mut out);
             }
         } else if value.is_array() {
             let words: Vec<String> = value.items().filter_map(|item| Some(item.as_str()?.into_owned())).collect();
             if words.iter().any(|word| may_be(word)) {
-                note(
-                    &commands::resolved(&shell::read_words(&words), around.cwd),
-                    around,
-                    &format!("/{name}"),
-                    &mut out,
-                );
+                note(&shell::read_words(&words), around, &format!("/{name}"), &mut out);
             }
         }
     }
@@ -278,16 +273,25 @@ fn may_be(line: &str) -> bool {
     FINDER.as_ref().is_none_or(|finder| finder.is_match(line))
 }
 
-fn note(commands: &[Simple], around: Around<'_>, pointer: &str, out: &mut Vec<Danger>) {
+fn note(script: &shell::Script, around: Around<'_>, pointer: &str, out: &mut Vec<Danger>) {
     let mut found = Vec::new();
-    for command in commands {
+    for (place, command) in commands::resolved(script, around.cwd).iter().enumerate() {
         found.clear();
         patterns::find(command, around, &mut found);
         for pattern in &found {
             // one command line is one finding a pattern
-            if !out.iter().any(|danger| danger.pattern == *pattern && danger.pointer == pointer) {
-                push(pattern, pointer.to_owned(), &command.part, out);
+            if out.iter().any(|danger| danger.pattern == *pattern && danger.pointer == pointer) {
+                continue;
             }
+            // what is downloaded stands before the pipe
+            let fed: Vec<&str> = match script.commands.get(place) {
+                Some(written) if *pattern == PIPE_TO_SHELL => {
+                    script.commands[written.fed_by.clone()].iter().map(|before| before.part.as_str()).collect()
+                }
+                _ => Vec::new(),
+            };
+            let parts: Vec<&str> = fed.into_iter().chain([command.part.as_str()]).collect();
+            push(pattern, pointer.to_owned(), &parts.join(" | "), out);
         }
     }
 }

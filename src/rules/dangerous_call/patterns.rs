@@ -140,9 +140,13 @@ fn is_outside(path: &str, around: Around<'_>) -> bool {
     }
     match around.cwd {
         Some(cwd) if cwd != "/" => {
+            let whole = match (path.strip_prefix('~'), around.home) {
+                (Some(rest), Some(home)) => format!("{home}{rest}"),
+                _ => path.to_owned(),
+            };
             let at_home = in_home(cwd, around.home).is_some_and(str::is_empty);
-            !is_below(path, cwd) && !(home.is_some() && cwd.starts_with('~') && !path.starts_with('~'))
-                || at_home && home.is_some_and(|rest| rest.starts_with('.') && !rest.contains('/'))
+            let settings = home.is_some_and(|rest| rest.starts_with('.') && !rest.contains('/'));
+            !is_below(&whole, cwd) || at_home && settings
         }
         // nobody knows where it works: what is surely no project
         _ => paths::is_system(path) || home.is_some_and(|rest| rest.starts_with('.') || !rest.contains('/')),

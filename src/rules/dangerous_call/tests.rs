@@ -122,6 +122,7 @@ fn what_does_not_fire() {
         "rm -rf ../dist ../pkg/node_modules",
         "rm -rf ../project-worktrees/fix-1",
         "T=$(mktemp -d); cd $T; git init; rm -rf .git; rm -rf \"$T\"",
+        "rm -rf ~/project/old",
         "rm -rf \"$UNKNOWN/x\"",
         "rm -rf ~/.cache/pip ~/Library/Caches/x ~/.gradle",
         "rm /srv/x.log",
