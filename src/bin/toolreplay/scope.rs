@@ -2,7 +2,8 @@
 
 use crate::args::{Common, ScopeArgs};
 use crate::exit::{self, Outcome};
-use crate::{guard, output, replay};
+use crate::inputs::Place;
+use crate::{attest, guard, output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::Read as _;
@@ -17,8 +18,11 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     guard::reports(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
     let scope = Arc::new(Applied::from(read(&args.scope)?));
     let plan = Plan::Judge(Ruleset::scope(Arc::clone(&scope)), args.importing.options());
-    let mut report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
+    let inputs = replay::inputs(&args.files)?;
+    let mut report = replay::report(Command::Scope, &inputs, &plan, common);
     report.held_against(&scope);
+    attest::subjects(&mut report, &inputs, &targets);
+    attest::judged_by(&mut report, &Place::current()?, None, [args.scope.as_path()], &targets)?;
     let code = output::finish(&report, &targets, args.files.len() == 1, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     Ok(code)
