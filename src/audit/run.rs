@@ -216,7 +216,9 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
         work(place, threads);
     }
     let outcomes = outcomes.into_inner().unwrap_or_default();
-    outcomes.into_iter().map(Option::unwrap_or_default).collect()
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(Option::unwrap_or_default).collect();
+    super::chains::explain(inputs, &mut outcomes, threads);
+    outcomes
 }
 
 /// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
@@ -398,6 +400,11 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
             format!("it does not extend the older chain: at index {index} expected {expected}, found {found}")
         }
         Break::Head => format!("its last digest is not the expected one: expected {expected}, found {found}"),
+        Break::Fork => format!("{found} goes on from {expected} as well"),
+    };
+    let detail = match broken.damage {
+        Some(damage) => format!("{detail}: {}", damage.words()),
+        None => detail,
     };
     Finding {
         rule: &rules::BROKEN_LINK,

@@ -6,7 +6,7 @@ use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::formats::Warning;
 use crate::sanitize::{InertJson, visible};
-use crate::seal::Chain;
+use crate::seal::{Chain, Damage};
 use crate::signature::{Checked, Signature, unsigned};
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -176,6 +176,9 @@ struct JsonChain {
     expected: Option<String>,
     /// The digest that stands there.
     found: Option<String>,
+    /// In which way the chain is broken, where that can be told: `edited`, `missing` (links before it), `doubled`, `swapped`,
+    /// `forked`, `cut` or `continues` (from another file, which was not named).
+    damage: Option<&'static str>,
 }
 
 /// What the signatures of a sealed transcript say.
@@ -376,6 +379,7 @@ fn chain(chain: &Chain) -> JsonChain {
         broken_index: broken.map(|broken| broken.index),
         expected: broken.map(|broken| broken.expected.clone()),
         found: broken.map(|broken| broken.found.clone()),
+        damage: broken.and_then(|broken| broken.damage).map(Damage::name),
     }
 }
 

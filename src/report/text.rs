@@ -65,7 +65,7 @@ fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
     };
     writeln!(out, "chain: broken")?;
     match broken.kind {
-        Break::Link | Break::Extends => writeln!(out, "first broken link: index {}", broken.index)?,
+        Break::Link | Break::Extends | Break::Fork => writeln!(out, "first broken link: index {}", broken.index)?,
         Break::Head if broken.line == 0 => writeln!(out, "last link: none")?,
         Break::Head => writeln!(out, "last link: index {}", broken.index)?,
     }

@@ -9,11 +9,13 @@ struct Made {
     folder: tempfile::TempDir,
     seconds: u32,
     files: u32,
+    /// Of the replies that are made from now on; they say nothing of it without one.
+    http_status: Option<Value>,
 }
 
 impl Made {
     fn new() -> Made {
-        Made { folder: tempfile::tempdir().unwrap(), seconds: 0, files: 0 }
+        Made { folder: tempfile::tempdir().unwrap(), seconds: 0, files: 0, http_status: None }
     }
 
     fn event(&mut self, id: &str, phase: &str, status: &str, data: &Value) -> Value {
@@ -44,7 +46,10 @@ impl Made {
     /// A capture of a request that reports nothing, and of its reply.
     fn reply(&mut self, id: &str, status: &str, calls: &Value, issues: &Value, response: &Value) -> PathBuf {
         let start = self.event(id, "start", "running", &json!({"session_id": "A", "agent_reported_tool_results": []}));
-        let data = json!({"model_requested_tools": calls, "capture_issues": issues, "response": response});
+        let mut data = json!({"model_requested_tools": calls, "capture_issues": issues, "response": response});
+        if let Some(status) = &self.http_status {
+            data["http_status"] = status.clone();
+        }
         let end = self.event(id, "end", status, &data);
         self.file(&format!("{start}\n{end}\n{}\n", summary(id, 2)))
     }
@@ -190,12 +195,24 @@ fn what_a_capture_lost_is_said() {
     let error = report["files"][0]["error"].to_string();
     assert!(error.contains("TRUNCATED calls not captured"), "{error}");
 
-    // an issue that may hide calls counts where the reply ended well
-    for (issue, status, code) in
-        [("response_not_json", "ok", 2), ("response_not_json", "error", 0), ("finish_reason_missing", "ok", 0)]
-    {
+    // an issue that may hide calls counts however the reply ended, unless it was none of success
+    let (success, refused, none) = (Some(json!(200)), Some(json!(500)), Some(Value::Null));
+    for (issue, status, http_status, code) in [
+        ("response_not_json", "ok", None, 2),
+        ("response_not_json", "error", None, 2),
+        ("response_not_json", "error", success.clone(), 2),
+        ("response_not_decoded", "cancelled", success.clone(), 2),
+        ("response_not_json", "error", refused.clone(), 0),
+        ("response_not_json", "cancelled", none, 0),
+        ("redirected_elsewhere", "ok", Some(json!(307)), 2),
+        ("of_another_version", "error", success.clone(), 2),
+        ("capture_overloaded", "cancelled", success.clone(), 2),
+        ("missing_stream_done", "cancelled", success, 0),
+        ("finish_reason_missing", "ok", None, 0),
+    ] {
         let mut made = Made::new();
         made.request("r1", "A", &[], &json!([]), &json!([call("a", 1)]));
+        made.http_status = http_status;
         made.reply("r2", status, &json!([]), &json!([issue]), &json!({}));
         let (got, report) = made.audit(&[]);
         assert_eq!(got, code, "{issue} {report:#}");

@@ -1,21 +1,18 @@
 //! Clients and upstreams that leave, stall or lie, and a proxy that is stopped or runs out of disk.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::support::*;
 
-/// The longest a client's leaving may take to reach the upstream.
-const CLOSED_WITHIN: Duration = Duration::from_millis(150);
-
 fn open(proxy: &Proxy, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(proxy.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.write_all(&request(CHAT, proxy.address, body.as_bytes())).unwrap();
     stream
 }
@@ -33,30 +30,26 @@ fn a_client_that_leaves_takes_its_upstream_along() {
             b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"choices\":[".to_vec(),
         ),
     ] {
-        let (left, leaves) = channel::<Instant>();
+        let (left, leaves) = channel::<()>();
         let (sender, receiver) = channel();
         let (leaves, script) = (Mutex::new(leaves), before.clone());
         let upstream = Upstream::start(move |_, stream| {
             let _ = stream.write_all(&script);
             sender.send(()).unwrap();
-            let left = leaves.lock().unwrap().recv().unwrap();
-            wait_closed(stream, Duration::from_secs(5)).expect("the upstream connection is closed");
-            sender.send(()).unwrap();
-            assert!(left.elapsed() < CLOSED_WITHIN, "{:?}", left.elapsed());
+            leaves.lock().unwrap().recv().unwrap();
+            wait_closed(stream);
             sender.send(()).unwrap();
         });
         let proxy = Proxy::start(&upstream, &[]);
         let mut client = open(&proxy, &chat_body());
-        receiver.recv_timeout(Duration::from_secs(5)).unwrap();
+        receiver.recv().unwrap();
         if !before.is_empty() {
             // Wait for the head, so that the proxy is where the stage says.
             let _ = client.read(&mut [0; 4096]).unwrap();
         }
-        left.send(Instant::now()).unwrap();
+        left.send(()).unwrap();
         drop(client);
-        for what in ["closed", "in time"] {
-            receiver.recv_timeout(Duration::from_secs(6)).unwrap_or_else(|_| panic!("{stage}: not {what}"));
-        }
+        receiver.recv().unwrap();
         let capture = proxy.only_capture();
         assert_eq!((capture.status().as_str(), capture.error_type()), ("cancelled", "client_disconnected"), "{stage}");
         if stage == "within the stream" {
@@ -82,31 +75,51 @@ fn a_client_that_leaves_within_its_request_reaches_nobody() {
 
 #[test]
 fn stalled_readers_hold_the_upstream_back_and_no_memory() {
-    let written = Arc::new(Mutex::new(0_u64));
-    let counter = written.clone();
+    const CLIENTS: usize = 20;
+    let held = Arc::new(AtomicUsize::new(0));
+    let written = Arc::new(AtomicUsize::new(0));
+    let (counter, blocked) = (written.clone(), held.clone());
     let upstream = Upstream::start(move |_, stream| {
         let part = frame(&json!({"content": "x".repeat(60_000)}), None);
         let chunk = format!("{:x}\r\n{part}\r\n", part.len()).into_bytes();
         let _ = stream.write_all(SSE_HEAD);
-        // Endless, as fast as it is taken.
-        while stream.write_all(&chunk).is_ok() {
-            *counter.lock().unwrap() += chunk.len() as u64;
+        stream.set_nonblocking(true).unwrap();
+        // Endless, as fast as it is taken, and told when it is not.
+        let (mut at, mut waits) = (0, false);
+        loop {
+            let result = stream.write(&chunk[at..]);
+            let would_block = matches!(&result, Err(error) if error.kind() == ErrorKind::WouldBlock);
+            if would_block != waits {
+                waits = would_block;
+                if waits {
+                    blocked.fetch_add(1, Ordering::SeqCst)
+                } else {
+                    blocked.fetch_sub(1, Ordering::SeqCst)
+                };
+            }
+            match result {
+                Ok(count) => {
+                    at = (at + count) % chunk.len();
+                    counter.fetch_add(count, Ordering::SeqCst);
+                }
+                Err(_) if would_block => std::thread::sleep(Duration::from_millis(1)),
+                Err(_) => break,
+            }
         }
     });
     let proxy = Proxy::start(&upstream, &["--max-capture-bytes", "65536"]);
-    let clients: Vec<TcpStream> = (0..20).map(|_| open(&proxy, &chat_body())).collect();
-    // Until the sockets' buffers are full.
-    let mut before = 0;
+    let clients: Vec<TcpStream> = (0..CLIENTS).map(|_| open(&proxy, &chat_body())).collect();
+    // Until no socket takes any more, and none has taken more since the last look.
+    let (mut before, mut same) = (0, 0);
     eventually("the upstream is held back", || {
-        std::thread::sleep(Duration::from_millis(500));
-        let now = *written.lock().unwrap();
-        std::mem::replace(&mut before, now) == now && now > 0
+        let now = written.load(Ordering::SeqCst);
+        let full = held.load(Ordering::SeqCst) == CLIENTS && now == std::mem::replace(&mut before, now);
+        same = if full { same + 1 } else { 0 };
+        same > 100
     });
-    let memory = proxy.memory();
-    std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(*written.lock().unwrap(), before);
-    assert!(proxy.memory() < memory + 1024, "{} then {} KiB", memory, proxy.memory());
-    assert!(memory < 64 << 10, "{memory} KiB");
+    // What the sockets hold is the system's; the proxy holds far less than one client was sent.
+    assert!(before > CLIENTS * (1 << 20), "{before} bytes");
+    assert!(proxy.memory() < 64 << 10, "{} KiB", proxy.memory());
     // Others are served meanwhile.
     assert_eq!(proxy.send("GET /health", "").status, 200);
     drop(clients);
@@ -140,7 +153,7 @@ fn killed_hard_what_was_captured_is_readable() {
         let mut reply = sse(frame(&json!({"content": "part"}), None).as_bytes());
         reply.truncate(reply.len() - 5);
         let _ = stream.write_all(&reply);
-        wait_closed(stream, Duration::from_secs(20));
+        wait_closed(stream);
     });
     let mut proxy = Proxy::start(&upstream, &[]);
     let mut reader = BufReader::new(open(&proxy, &chat_body()));
@@ -174,7 +187,7 @@ fn asked_to_stop_it_lets_streams_end() {
         read_head(&mut reader);
         proxy.signal(signal);
         eventually("no new connection is taken", || TcpStream::connect(proxy.address).is_err());
-        assert!(wait_closed(&mut idle, Duration::from_secs(2)).is_some(), "idle connections are closed");
+        wait_closed(&mut idle);
         go.send(()).unwrap();
         let mut body = Vec::new();
         read_chunks(&mut reader, &mut body).unwrap();
@@ -190,19 +203,19 @@ fn asked_to_stop_it_marks_streams_that_do_not_end() {
     for twice in [false, true] {
         let upstream = Upstream::start(|_, stream| {
             let _ = stream.write_all(SSE_HEAD);
-            wait_closed(stream, Duration::from_secs(30));
+            wait_closed(stream);
         });
         let mut proxy = Proxy::start(&upstream, &[]);
         let mut reader = BufReader::new(open(&proxy, &chat_body()));
         read_head(&mut reader);
-        let start = Instant::now();
         proxy.signal("TERM");
         if twice {
             eventually("the first signal is taken", || TcpStream::connect(proxy.address).is_err());
             proxy.signal("TERM");
         }
         assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
-        assert_eq!(start.elapsed() < Duration::from_secs(3), twice, "{:?}", start.elapsed());
+        let why = if twice { "asked once more: closing" } else { "still open when the time to end was over: closing" };
+        assert!(proxy.log().contains(why), "{}", proxy.log());
         let capture = proxy.only_capture();
         assert_eq!((capture.status().as_str(), capture.error_type()), ("cancelled", "proxy_shutdown"));
         assert!(capture.issues().contains(&"proxy_shutdown"));

@@ -149,7 +149,7 @@ fn an_upstream_that_is_not_there_or_silent() {
     assert_eq!(proxy.send("GET /v1/models", "").status, 502);
 
     let upstream = Upstream::start(|_, stream| {
-        wait_closed(stream, std::time::Duration::from_secs(20));
+        wait_closed(stream);
     });
     let proxy = Proxy::start(&upstream, &["--timeout", "0.2"]);
     let got = proxy.chat(&json!({"messages": []}));
@@ -238,6 +238,19 @@ fn other_paths_pass_through_with_a_line_in_the_log() {
         ("GET /v1/../admin", 400),
         ("GET /v1/%2e%2E/admin", 400),
         ("GET /v1/a/.%2e", 400),
+        ("GET /v1/%252e%252e/admin", 400),
+        ("GET /v1/..;/admin", 400),
+        ("GET /v1/..\\admin", 400),
+        ("POST /v1/chat/complet%69ons", 400),
+        ("POST /v1/chat/completions/", 400),
+        ("POST /v1//chat/completions", 400),
+        ("POST /v1/chat%2Fcompletions", 400),
+        ("PUT /v1/chat/completions", 400),
+        ("POST /v1/other/chat/completions", 400),
+        ("TRACE /v1/models", 405),
+        ("CONNECT 127.0.0.1:443", 405),
+        ("GET /v1/models\nsec-fetch-site: cross-site", 403),
+        ("GET /v1/models\nsec-fetch-site: same-site", 403),
         ("GET /v2/models", 404),
         ("GET /", 404),
         ("GET /v1x/models", 404),

@@ -8,6 +8,7 @@
 )]
 
 mod association;
+mod damaged;
 mod faults;
 mod forwarding;
 mod load;

@@ -1,5 +1,7 @@
 //! The published schema is generated from the types, and every capture of every test here is held to it.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
@@ -83,4 +85,45 @@ fn the_page_names_every_gap() {
     assert!(codes.len() > 30, "{codes:?}");
     let missing: Vec<_> = codes.iter().filter(|code| !page.contains(&format!("`{code}`"))).collect();
     assert!(missing.is_empty(), "docs/trace.md does not name {missing:?}");
+}
+
+/// The codes in backticks in the table below `### Gaps`.
+fn documented() -> BTreeSet<String> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/trace.md")).unwrap();
+    let table = page.split("### Gaps").nth(1).unwrap().split("\n\nReplies are").next().unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| row[2..].split('|').next().unwrap().split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            text += &sources(&path);
+        } else if !name.contains("tests") {
+            let source = std::fs::read_to_string(&path).unwrap();
+            text += source.split("#[cfg(test)]\nmod tests").next().unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_code_is_documented_and_raised() {
+    let documented = documented();
+    assert!(documented.len() > 50, "{documented:?}");
+    let text = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/trace")));
+    for code in &documented {
+        assert!(text.contains(&format!("\"{code}\"")), "'{code}' is documented and never raised");
+    }
+    for raised in ["issues.add(\"", "issues.add_named(\"", ".push(\"", "Some(\""] {
+        for rest in text.split(raised).skip(1) {
+            let code = rest.split('"').next().unwrap();
+            let is_code = raised.starts_with("issues")
+                || ["capture_", "not_a", "reply_", "lone_", "repeated_"].iter().any(|start| code.starts_with(start));
+            assert!(!is_code || documented.contains(code), "'{code}' is raised and not documented");
+        }
+    }
 }

@@ -11,7 +11,6 @@ use super::support::*;
 
 fn start(proxy: &Proxy) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(proxy.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.write_all(&request(CHAT, proxy.address, chat_body().as_bytes())).unwrap();
     BufReader::new(stream)
 }
@@ -69,7 +68,7 @@ fn chunks_arrive_while_the_stream_goes_on() {
         stream.write_all(SSE_HEAD).unwrap();
         for part in ["data: 1\n\n", "data: 2\n\n"] {
             stream.write_all(format!("{:x}\r\n{part}\r\n", part.len()).as_bytes()).unwrap();
-            wait.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
+            wait.lock().unwrap().recv().unwrap();
         }
         stream.write_all(b"0\r\n\r\n").unwrap();
     });
@@ -119,12 +118,12 @@ fn how_streams_end() {
     for (stream, status, error_type, issues) in [
         (text.as_str(), "ok", "none", vec![]),
         (&no_done, "ok", "none", vec!["missing_stream_done"]),
-        (text.trim_end(), "ok", "none", vec!["missing_stream_done", "unterminated_sse_frame"]),
+        (text.trim_end(), "ok", "none", vec!["unterminated_sse_frame"]),
         (
             cut,
             "error",
             "incomplete_response",
-            vec!["finish_reason_missing", "missing_stream_done", "unterminated_sse_frame"],
+            vec!["finish_reason_missing", "invalid_sse_chunk", "missing_stream_done", "unterminated_sse_frame"],
         ),
         (
             unfinished.trim_end_matches("data: "),
@@ -133,7 +132,7 @@ fn how_streams_end() {
             vec!["finish_reason_missing", "missing_stream_done"],
         ),
         (&error, "error", "overloaded", vec!["finish_reason_missing", "missing_stream_done"]),
-        ("", "error", "incomplete_response", vec!["missing_stream_done"]),
+        ("", "error", "incomplete_response", vec!["response_empty"]),
     ] {
         let (capture, got) = captured(stream);
         assert!(got.whole);
@@ -178,7 +177,7 @@ fn a_reply_is_registered_at_its_end_mark() {
             let mut reply = sse(tool_stream().as_bytes());
             reply.truncate(reply.len() - 5);
             let _ = stream.write_all(&reply);
-            wait_closed(stream, Duration::from_secs(20));
+            wait_closed(stream);
         }
     });
     let proxy = Proxy::start(&upstream, &[]);
@@ -196,12 +195,13 @@ fn a_reply_is_registered_at_its_end_mark() {
         {"role": "tool", "tool_call_id": "call_b", "content": "B"},
     ]}));
     let first = headers.iter().find(|(name, _)| name == "x-toolreplay-request-id").unwrap().1.clone();
+    // What may come behind the mark belongs to the capture, which is open as long as the stream is.
+    drop(reader);
     let (next, first) = (proxy.capture_of(&got), proxy.capture(&first));
     assert_eq!(next.association(), "tool_call_reference");
     assert_eq!(next.session(), first.session());
     assert_eq!(next.start.data["parent_request_ids"], json!([first.start.trace_id]));
-    assert_eq!(first.status(), "ok");
-    drop(reader);
+    assert_eq!((first.status().as_str(), first.calls().len()), ("ok", 2));
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn compressed_bodies_cross_compressed_and_are_read_in_the_copy() {
         ("application/json", "zstd", zstd(&answer), 1, vec![]),
         ("text/event-stream", "gzip", gzip(&stream), 2, vec![]),
         ("text/event-stream", "zstd", zstd(&stream), 2, vec![]),
-        ("application/json", "gzip", answer.clone().into_bytes(), 0, vec!["response_not_decoded"]),
-        ("application/json", "lzma", answer.clone().into_bytes(), 0, vec!["response_encoding_unknown"]),
+        ("application/json", "gzip", answer.clone().into_bytes(), 1, vec!["response_encoding_ignored"]),
+        ("application/json", "lzma", answer.clone().into_bytes(), 1, vec!["response_encoding_ignored"]),
     ] {
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-encoding: {encoding}\r\ncontent-length: {}\r\n\r\n",

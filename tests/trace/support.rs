@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolreplay::trace::event::{Event, Phase};
@@ -138,19 +138,10 @@ fn read_chunked(reader: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Waits until the other side has closed the connection; gives the time that took.
-pub(crate) fn wait_closed(stream: &mut TcpStream, most: Duration) -> Option<Duration> {
-    let start = Instant::now();
-    stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-    while start.elapsed() < most {
-        match stream.read(&mut [0; 512]) {
-            Ok(0) => return Some(start.elapsed()),
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
-            Err(_) => return Some(start.elapsed()),
-        }
-    }
-    None
+/// Waits until the other side has closed the connection.
+pub(crate) fn wait_closed(stream: &mut TcpStream) {
+    stream.set_read_timeout(None).unwrap();
+    while matches!(stream.read(&mut [0; 512]), Ok(1..)) {}
 }
 
 /// A reply as the client got it.
@@ -197,7 +188,6 @@ pub(crate) fn request(head: &str, address: SocketAddr, body: &[u8]) -> Vec<u8> {
 /// Sends and reads one reply.
 pub(crate) fn exchange(address: SocketAddr, head: &str, body: impl AsRef<[u8]>) -> Reply {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     stream.write_all(&request(head, address, body.as_ref())).unwrap();
     read_reply(&mut BufReader::new(stream))
 }
@@ -475,11 +465,16 @@ impl Captured {
     }
 }
 
-/// Waits up to ten seconds for something to become true.
+/// Waits for something to become true. How long that takes is the machine's affair: whoever runs the tests stops one that
+/// hangs, and sees here what it waits for.
 pub(crate) fn eventually(what: &str, mut check: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !check() {
-        assert!(start.elapsed() < Duration::from_secs(10), "still waiting: {what}");
+    for look in 1_u64.. {
+        if check() {
+            return;
+        }
+        if look % 4000 == 0 {
+            eprintln!("still waiting: {what}");
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
 }

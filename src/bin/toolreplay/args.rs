@@ -197,6 +197,10 @@ pub(crate) struct SealArgs {
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Go on from this sealed transcript: the first link's prev is its last digest
+    #[arg(long, value_name = "OLD")]
+    pub(crate) continues: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) sign: Sign,
 }
@@ -434,6 +438,11 @@ pub(crate) struct VerifyArgs {
     /// Demand that this older sealed transcript is the beginning of FILE, link for link
     #[arg(long, value_name = "OLD")]
     pub(crate) extends: Option<PathBuf>,
+
+    /// Verify that FILE goes on from this sealed transcript, and that one from the one named before it; repeatable, the
+    /// oldest first
+    #[arg(long, value_name = "OLD")]
+    pub(crate) continues: Vec<PathBuf>,
 
     /// Demand that the last digest of FILE is this one: shows whether the tail was cut off
     #[arg(long, value_name = "DIGEST", value_parser = digest_parser)]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
 use toolreplay::judge::Judgement;
 use toolreplay::limits::Budget;
-use toolreplay::seal::{Chain, SealError, Sealed, seal, verify};
+use toolreplay::seal::{Chain, GENESIS, SealError, Sealed, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
 use toolreplay::transcript::Layout;
 
@@ -135,7 +135,8 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
     if !same {
         output::to_file(twin, |out| io::copy(&mut sealed, out).map(drop))?;
     }
-    let chain = Chain { links: links.links, head: links.head, head_line: links.links, broken: None };
+    let start = GENESIS.to_owned();
+    let chain = Chain { links: links.links, head: links.head, start, head_line: links.links, broken: None };
     let judgement = Judgement { calls: links.links, ..Judgement::default() };
     Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
 }

@@ -35,27 +35,58 @@ pub(in crate::formats) static CAPTURE: Format = Format {
 /// A program that records its own tools knows which of them change state, and says so.
 static OWN: Profile = Profile { others: Effect::ReadOnly, ..Profile::NONE };
 
-/// Codes of `capture_issues` with which a reply that ended well has all its calls. With any other, known here or not, it
-/// may have had calls that are not in the capture.
-const HARMLESS: [&str; 19] = [
+/// Codes of `capture_issues` with which a reply has all the calls that a client can have found in it. With any other, known
+/// here or not, it may have had calls that are not in the capture, however the reply ended: clients use what they get.
+const HARMLESS: [&str; 42] = [
+    "call_after_end",
     "capture_byte_limit",
     "content_block_repeated",
+    "content_type_mismatch",
+    "content_type_missing",
     "data_after_done",
     "finish_reason_empty",
     "finish_reason_mismatch",
     "finish_reason_missing",
+    "legacy_function_call",
     "lone_surrogates_replaced",
+    "message_in_chunk",
     "missing_stream_done",
     "missing_stream_end",
+    "not_a_number",
+    "proxy_shutdown",
+    "redirected",
     "repeated_json_key",
+    "reply_not_utf8",
+    "reply_too_deep",
+    "response_cut",
+    "response_empty",
+    "response_encoding_cut",
+    "response_encoding_ignored",
+    "response_incomplete",
+    "response_items_missing",
+    "sse_frames_joined",
     "tool_arguments_empty",
     "tool_arguments_not_json",
+    "tool_arguments_object",
+    "tool_arguments_repeated",
+    "tool_arguments_replaced",
     "tool_call_index_missing",
+    "tool_call_index_not_number",
     "tool_call_index_reused",
+    "tool_call_index_strayed",
+    "tool_calls_not_array",
+    "tool_id_missing",
+    "tool_ids_duplicate",
+    "tool_index_gap",
     "tool_name_conflict",
+    "tool_name_repeated",
+];
+/// Further codes of that kind: what is not rebuilt holds no calls.
+const NOT_REBUILT: [&str; 5] = [
     "unsupported_choice_fields",
     "unsupported_delta_fields",
     "unsupported_event",
+    "unterminated_sse_frame",
     "upstream_aborted",
 ];
 /// Codes with which results that a request reported may be missing.
@@ -239,8 +270,9 @@ fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>)
 fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
     let [name, data, status, truncated, time] = record.fields(&["name", "data", "status", "truncated", "timestamp"]);
     let truncated = truncated.and_then(Value::as_bool) == Some(true);
-    let names = ["model_requested_tools", "server_executed_tools", "capture_issues", "response"];
-    let [asked, ran, issues, response] = data.map(|data| members(data, &names, at, out)).unwrap_or_default();
+    let names = ["model_requested_tools", "server_executed_tools", "capture_issues", "response", "http_status"];
+    let [asked, ran, issues, response, http_status] =
+        data.map(|data| members(data, &names, at, out)).unwrap_or_default();
     out.event(Event::ScopeNamed(trace.into()));
     out.event(Event::Replied(trace.into()));
     out.event(Event::Window);
@@ -257,7 +289,8 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
             count += 1;
             let [id, tool, kind, arguments, partial] = call.fields(&["id", "name", "type", "arguments", "partial"]);
             let arguments = Part::of(arguments, truncated, true);
-            let by_schema = kind.is_none_or(|kind| kind.is("function") || kind.is("tool_use"));
+            let by_schema =
+                kind.is_none_or(|kind| ["function", "tool_use", "function_call"].iter().any(|word| kind.is(word)));
             let tool = text(tool);
             // which agent it was is not captured, but the names of its tools are its own
             out.agent(
@@ -290,6 +323,9 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
         }
     }
     let ended_well = status.is_some_and(|status| status.is("ok"));
+    // Clients look for calls in replies of success only; where there was none at all the status says so.
+    let no_success = http_status
+        .is_some_and(|status| status.is_null() || status.as_i64().is_some_and(|status| !(200..300).contains(&status)));
     let no_reply = response.is_none_or(Value::is_null);
     if !issues.is_some_and(Value::is_array) {
         not_event(at, "expected a list of 'capture_issues'", out);
@@ -300,11 +336,14 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
     for issue in &issues {
         let lost = match &**issue {
             issue if RESULTS_LOST.contains(&issue) => Some("results not captured"),
+            "redirected_elsewhere" => Some("calls not captured"),
+            _ if no_success => None,
             "tool_calls_incomplete" | "capture_overloaded" => Some("calls not captured"),
             // the reply says that there are calls
             "finish_reason_mismatch" if count == 0 => Some("calls not captured"),
             "capture_byte_limit" if no_reply => Some("calls not captured"),
-            issue if !ended_well || HARMLESS.contains(&issue) && !unfinished(issue) => None,
+            issue if ended_well && unfinished(issue) => Some("calls not captured"),
+            issue if HARMLESS.contains(&issue) || NOT_REBUILT.contains(&issue) => None,
             _ => Some("calls not captured"),
         };
         match lost {

@@ -1,11 +1,9 @@
 //! Anthropic Messages: JSON replies and block streams.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 use super::{Allowance, Head, Issues, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
-use super::{body, decode_arguments, inspect_messages, text_of};
+use super::{body, check_calls, decode_arguments, inspect_messages, lenient, open_all_arguments, text_of};
 
 struct Messages;
 
@@ -17,8 +15,8 @@ impl Protocol for Messages {
         "anthropic_messages"
     }
 
-    fn path(&self) -> &'static str {
-        "/messages"
+    fn paths(&self) -> &'static [&'static str] {
+        &["/messages"]
     }
 
     fn inspect(&self, bytes: &[u8]) -> Result<Head, &'static str> {
@@ -28,12 +26,19 @@ impl Protocol for Messages {
     /// Inputs of tools are objects here already.
     fn open_request(&self, _request: &mut Value, _issues: &mut Issues) {}
 
-    fn reply(&self, response: Value) -> Reply {
+    fn reply(&self, mut response: Value) -> Reply {
         let mut reply = Reply { id: text_of(&response, "id"), ..Reply::default() };
+        for block in response.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
+            let of_agent = block.get("type").and_then(Value::as_str) == Some("tool_use");
+            if of_agent && block.get("partial").is_none() && !block.get("input").is_some_and(Value::is_object) {
+                open_all_arguments(block, "input", &mut reply.issues);
+            }
+        }
         let content = response.get("content").and_then(Value::as_array);
         let blocks = || content.into_iter().flatten();
         reply.calls = calls(blocks(), &["tool_use"]);
         reply.server_calls = calls(blocks(), &["server_tool_use", "mcp_tool_use"]);
+        check_calls(&reply.calls, &mut reply.issues);
         reply.error = response.get("error").map(|error| text_of(error, "type").unwrap_or_else(|| "error".to_owned()));
         if content.is_none() && reply.error.is_none() {
             reply.issues.add("unexpected_response");
@@ -48,7 +53,7 @@ impl Protocol for Messages {
         Box::new(Stream {
             room: Allowance::new(limit),
             message: Map::new(),
-            blocks: BTreeMap::new(),
+            blocks: Vec::new(),
             stop_reason: Value::Null,
             error: None,
             issues: Issues::default(),
@@ -105,6 +110,7 @@ fn calls<'a>(blocks: impl Iterator<Item = &'a Value>, kinds: &[&str]) -> Vec<Too
         kind: block["type"].as_str().unwrap_or_default().to_owned(),
         arguments: block.get("input").cloned().unwrap_or_default(),
         complete: block.get("partial").is_none(),
+        after_end: block.get(AFTER_END).is_some(),
     };
     (0..).zip(of_kind).map(call).collect()
 }
@@ -115,7 +121,12 @@ fn check_reason(reason: Option<&str>, has_calls: bool, issues: &mut Issues) {
     }
 }
 
+/// Marks blocks of a rebuilt reply that came behind its end.
+const AFTER_END: &str = "capture_after_end";
+
 struct Block {
+    index: Option<u64>,
+    after_end: bool,
     start: Map<String, Value>,
     text: String,
     input: String,
@@ -126,7 +137,8 @@ struct Block {
 struct Stream {
     room: Allowance,
     message: Map<String, Value>,
-    blocks: BTreeMap<u64, Block>,
+    /// In the order they came.
+    blocks: Vec<Block>,
     stop_reason: Value,
     error: Option<Value>,
     issues: Issues,
@@ -135,37 +147,38 @@ struct Stream {
 
 impl Stream {
     fn event(&mut self, kind: &str, event: &mut Value) {
-        let at = event.get("index").and_then(Value::as_u64).unwrap_or(0);
+        let index = event.get("index").and_then(Value::as_u64);
         match kind {
             "message_start" => {
-                if let Value::Object(message) = event["message"].take() {
-                    for (name, value) in message {
-                        if name != "content" && self.room.take(name.len() + value.as_str().map_or(64, str::len)) {
+                let Value::Object(message) = event["message"].take() else { return };
+                for (name, value) in message {
+                    match value {
+                        // Empty as a rule; what stands there all the same is part of the reply.
+                        Value::Array(blocks) if name == "content" => {
+                            for block in blocks {
+                                self.open(None, block, true);
+                            }
+                        }
+                        value if self.message.contains_key(&name) => drop(value),
+                        value if self.room.take(name.len() + value.as_str().map_or(64, str::len)) => {
                             self.message.insert(name, value);
                         }
+                        _ => {}
                     }
                 }
             }
             "content_block_start" => {
-                let Value::Object(start) = event["content_block"].take() else {
-                    return self.issues.add("invalid_sse_chunk");
-                };
-                let size = Value::Object(start.clone()).to_string().len();
-                if self.blocks.contains_key(&at) {
+                if index.is_some() && self.place(index).is_some() {
+                    // A client would mix them up or lose one; the copy has both.
                     self.issues.add("content_block_repeated");
-                } else if self.room.take(size + 64) {
-                    let text = start
-                        .get("text")
-                        .or_else(|| start.get("thinking"))
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                        .to_owned();
-                    self.blocks.insert(at, Block { start, text, input: String::new(), cut: false, stopped: false });
                 }
+                self.open(index, event["content_block"].take(), false);
             }
             "content_block_delta" => {
                 let delta = event["delta"].take();
-                let Some(block) = self.blocks.get_mut(&at) else { return self.issues.add("content_block_missing") };
+                let Some(block) = self.place(index).and_then(|at| self.blocks.get_mut(at)) else {
+                    return self.issues.add("content_block_missing");
+                };
                 let text = |name: &str| delta.get(name).and_then(Value::as_str).unwrap_or_default();
                 match text("type") {
                     "text_delta" => block.cut |= !self.room.push(&mut block.text, text("text")),
@@ -180,7 +193,7 @@ impl Stream {
                 }
             }
             "content_block_stop" => {
-                if let Some(block) = self.blocks.get_mut(&at) {
+                if let Some(block) = self.place(index).and_then(|at| self.blocks.get_mut(at)) {
                     block.stopped = true;
                 }
             }
@@ -207,24 +220,62 @@ impl Stream {
         }
     }
 
+    /// The block that an event belongs to: one that names none belongs to the last that is open.
+    fn place(&self, index: Option<u64>) -> Option<usize> {
+        match index {
+            Some(_) => self.blocks.iter().rposition(|block| block.index == index),
+            None => self.blocks.iter().rposition(|block| !block.stopped),
+        }
+    }
+
+    fn open(&mut self, index: Option<u64>, block: Value, stopped: bool) {
+        let Value::Object(start) = block else { return self.issues.add("invalid_sse_chunk") };
+        let size = Value::Object(start.clone()).to_string().len();
+        if self.room.take(size + 64) {
+            let text = start.get("text").or_else(|| start.get("thinking")).and_then(Value::as_str);
+            let text = text.unwrap_or_default().to_owned();
+            let after_end = self.ended;
+            self.blocks.push(Block { index, after_end, start, text, input: String::new(), cut: false, stopped });
+        }
+    }
+
     fn content(&self, issues: &mut Issues) -> Vec<Value> {
         let mut content = Vec::new();
-        for block in self.blocks.values() {
+        for block in &self.blocks {
             let mut built = block.start.clone();
-            let whole = block.stopped && !block.cut;
+            let is_json = body::is_json(block.input.as_bytes());
+            let mut whole = (block.stopped || self.ended && (is_json || block.input.is_empty())) && !block.cut;
             match built.get("type").and_then(Value::as_str) {
                 Some("text") => drop(built.insert("text".into(), block.text.clone().into())),
                 Some("thinking") => drop(built.insert("thinking".into(), block.text.clone().into())),
                 Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !block.input.is_empty() => {
-                    let decoded = whole || body::is_json(block.input.as_bytes());
-                    let input =
-                        if decoded { decode_arguments(&block.input, issues) } else { block.input.clone().into() };
-                    built.insert("input".into(), input);
+                    // a reply that may not be longer ends where it is
+                    whole &= is_json || self.stop_reason != "max_tokens";
+                    let input = if whole || is_json {
+                        decode_arguments(&block.input, issues)
+                    } else {
+                        block.input.clone().into()
+                    };
+                    let before = built.insert("input".into(), input);
+                    if before.is_some_and(|before| {
+                        before.as_object().is_some_and(|before| !before.is_empty()) && before != built["input"]
+                    }) {
+                        issues.add("tool_arguments_replaced");
+                    }
+                }
+                Some("tool_use") if !whole => {
+                    // what was never seen is not an empty object
+                    if built.get("input").and_then(Value::as_object).is_some_and(Map::is_empty) {
+                        built.insert("input".into(), Value::Null);
+                    }
                 }
                 _ => {}
             }
             if !whole {
                 built.insert("partial".into(), true.into());
+            }
+            if block.after_end {
+                built.insert(AFTER_END.into(), true.into());
             }
             content.push(Value::Object(built));
         }
@@ -234,35 +285,40 @@ impl Stream {
 
 impl ReplyStream for Stream {
     fn frame(&mut self, event: Option<&str>, data: &[u8]) {
-        if self.ended {
-            self.issues.add("data_after_done");
+        if data.trim_ascii() == b"[DONE]" {
             return;
         }
-        let text = String::from_utf8_lossy(data);
-        if matches!(text, std::borrow::Cow::Owned(_)) {
-            self.issues.add("invalid_utf8");
+        if self.ended {
+            // Not dropped: there are clients that read on.
+            self.issues.add("data_after_done");
         }
-        match body::parse(text.as_bytes()) {
-            Ok(mut parsed) if parsed.value.is_object() => {
-                parsed.issues.into_iter().for_each(|issue| self.issues.add(issue));
-                let named = text_of(&parsed.value, "type").or_else(|| event.map(str::to_owned));
-                match named.as_deref() {
-                    _ if event == Some("error") && parsed.value.get("error").is_none() => {
-                        self.event("error", &mut json!({"error": parsed.value}));
-                    }
-                    _ if parsed.value.get("error").is_some_and(Value::is_object) => {
-                        self.event("error", &mut parsed.value)
-                    }
-                    Some(kind) => self.event(kind, &mut parsed.value),
-                    None => self.issues.add("invalid_sse_chunk"),
-                }
+        let mut issues = std::mem::take(&mut self.issues);
+        let mut events = Vec::new();
+        lenient::frame(data, &mut issues, |event, _| events.push(event));
+        self.issues = issues;
+        for mut parsed in events {
+            if !parsed.is_object() {
+                self.issues.add("invalid_sse_chunk");
+                continue;
             }
-            _ => self.issues.add("invalid_sse_chunk"),
+            let named = text_of(&parsed, "type").or_else(|| event.map(str::to_owned));
+            match named.as_deref() {
+                _ if event == Some("error") && parsed.get("error").is_none() => {
+                    self.event("error", &mut json!({"error": parsed}));
+                }
+                _ if parsed.get("error").is_some_and(Value::is_object) => self.event("error", &mut parsed),
+                Some(kind) => self.event(kind, &mut parsed),
+                None => self.issues.add("invalid_sse_chunk"),
+            }
         }
     }
 
     fn ended(&self) -> bool {
         self.ended
+    }
+
+    fn settled(&self) -> bool {
+        self.ended || !self.stop_reason.is_null()
     }
 
     fn calls(&self) -> Vec<ToolCall> {

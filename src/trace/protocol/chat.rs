@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{Allowance, Head, Issues, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
-use super::{body, decode_arguments, error_type, inspect_messages, open_arguments, openai_error, text_of};
+use super::{
+    body, check_calls, decode_arguments, error_type, inspect_messages, lenient, open_all_arguments, open_arguments,
+    openai_error, text_of,
+};
 
 struct ChatCompletions;
 
@@ -17,8 +20,14 @@ impl Protocol for ChatCompletions {
         "openai_chat_completions"
     }
 
-    fn path(&self) -> &'static str {
-        "/chat/completions"
+    fn paths(&self) -> &'static [&'static str] {
+        // the last three as Azure has them, which names the model in the path
+        &[
+            "/chat/completions",
+            "/engines/{}/chat/completions",
+            "/deployments/{}/chat/completions",
+            "/openai/deployments/{}/chat/completions",
+        ]
     }
 
     fn inspect(&self, bytes: &[u8]) -> Result<Head, &'static str> {
@@ -41,14 +50,12 @@ impl Protocol for ChatCompletions {
             let reason = text_of(choice, "finish_reason");
             let before = calls.len();
             if let Some(message) = choice.get_mut("message") {
-                open_message(message, &mut issues);
+                open_reply(message, &mut issues);
                 calls.extend(message_calls(message, number));
-                if message.get("function_call").is_some_and(|call| !call.is_null()) {
-                    issues.add("legacy_function_call_not_reconstructed");
-                }
             }
             check_reason(reason.as_deref(), calls.len() > before, &mut issues);
         }
+        check_calls(&calls, &mut issues);
         let error = response.get("error").filter(|error| !error.is_null()).map(error_type);
         let id = text_of(&response, "id");
         if !has_choices && error.is_none() {
@@ -100,9 +107,31 @@ fn open_message(message: &mut Value, issues: &mut Issues) {
     }
 }
 
+/// The same of a reply, in which calls may stand as they should not.
+fn open_reply(message: &mut Value, issues: &mut Issues) {
+    if let Some(calls) = message.get_mut("tool_calls")
+        && calls.is_object()
+    {
+        issues.add("tool_calls_not_array");
+        *calls = Value::Array(vec![calls.take()]);
+    }
+    for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(function) = call.get_mut("function") {
+            open_all_arguments(function, "arguments", issues);
+        } else if call.get("custom").is_none() {
+            issues.add_named("non_function_tool_not_reconstructed", &text_of(call, "type").unwrap_or_default());
+        }
+    }
+    if let Some(function) = message.get_mut("function_call").filter(|function| function.is_object()) {
+        issues.add("legacy_function_call");
+        open_all_arguments(function, "arguments", issues);
+    }
+}
+
 /// The calls of a message whose arguments are decoded.
 fn message_calls(message: &Value, choice: u64) -> Vec<ToolCall> {
     let calls = message.get("tool_calls").and_then(Value::as_array);
+    let legacy = message.get("function_call").filter(|function| function.is_object());
     let call = |(index, call): (u64, &Value)| {
         let kind = text_of(call, "type").unwrap_or_else(|| "function".to_owned());
         let body = call.get("function").or_else(|| call.get(&kind)).unwrap_or(&Value::Null);
@@ -115,10 +144,26 @@ fn message_calls(message: &Value, choice: u64) -> Vec<ToolCall> {
             kind,
             arguments,
             complete: true,
+            after_end: false,
         }
     };
-    (0..).zip(calls.into_iter().flatten()).map(call).collect()
+    let mut calls: Vec<ToolCall> = (0..).zip(calls.into_iter().flatten()).map(call).collect();
+    // the older way to ask for one call, which has no id
+    calls.extend(legacy.map(|function| ToolCall {
+        choice,
+        index: calls.len() as u64,
+        id: None,
+        name: text_of(function, "name"),
+        kind: LEGACY.to_owned(),
+        arguments: function.get("arguments").cloned().unwrap_or_default(),
+        complete: true,
+        after_end: false,
+    }));
+    calls
 }
+
+/// The kind of a call by the older way.
+const LEGACY: &str = "function_call";
 
 fn check_reason(reason: Option<&str>, has_calls: bool, issues: &mut Issues) {
     if matches!((reason, has_calls), (Some("stop"), true) | (Some("tool_calls"), false)) {
@@ -132,7 +177,16 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
+    kind: &'static str,
     cut: bool,
+    after_end: bool,
+}
+
+impl Call {
+    /// Whether its arguments are all there: nothing that is sent under its index can belong to it any more.
+    fn is_whole(&self) -> bool {
+        self.arguments.trim_start().starts_with('{') && body::is_json(self.arguments.as_bytes())
+    }
 }
 
 #[derive(Default)]
@@ -141,6 +195,7 @@ struct Choice {
     content: Option<String>,
     refusal: Option<String>,
     calls: Vec<Call>,
+    legacy: Option<Call>,
     finish_reason: Option<String>,
 }
 
@@ -152,7 +207,6 @@ struct Stream {
     error: Option<Value>,
     issues: Issues,
     done: bool,
-    any: bool,
 }
 
 impl Stream {
@@ -165,7 +219,6 @@ impl Stream {
             error: None,
             issues: Issues::default(),
             done: false,
-            any: false,
         }
     }
 
@@ -209,7 +262,13 @@ impl Stream {
                 self.issues.add_named("unsupported_choice_fields", name);
             }
         }
-        let Some(delta) = choice.get("delta").and_then(Value::as_object) else { return };
+        // Some servers send the whole message in a chunk.
+        let delta = choice.get("delta").and_then(Value::as_object).filter(|delta| !delta.is_empty());
+        let whole = choice.get("message").and_then(Value::as_object).filter(|_| delta.is_none());
+        if whole.is_some() {
+            self.issues.add("message_in_chunk");
+        }
+        let Some(delta) = delta.or(whole) else { return };
         for (name, value) in delta {
             match (name.as_str(), value) {
                 (_, Value::Null) => {}
@@ -221,11 +280,24 @@ impl Stream {
                 ("content", Value::String(text)) => drop(self.room.push(state.content.get_or_insert_default(), text)),
                 ("refusal", Value::String(text)) => drop(self.room.push(state.refusal.get_or_insert_default(), text)),
                 ("tool_calls", Value::Array(deltas)) => {
-                    for delta in deltas {
-                        call_delta(state, delta, &mut self.room, &mut self.issues);
+                    for (position, delta) in (0..).zip(deltas) {
+                        let index = whole.map(|_| position);
+                        call_delta(state, delta, index, self.done, &mut self.room, &mut self.issues);
                     }
                 }
-                ("function_call", _) => self.issues.add("legacy_function_call_not_reconstructed"),
+                ("tool_calls", Value::Object(_)) => {
+                    self.issues.add("tool_calls_not_array");
+                    call_delta(state, value, None, self.done, &mut self.room, &mut self.issues);
+                }
+                ("function_call", Value::Object(_)) => {
+                    if state.legacy.is_none() && self.room.take(64) {
+                        self.issues.add("legacy_function_call");
+                        state.legacy = Some(Call { kind: LEGACY, after_end: self.done, ..Call::default() });
+                    }
+                    if let Some(call) = &mut state.legacy {
+                        call_body(call, value, &mut self.room, &mut self.issues);
+                    }
+                }
                 _ => self.issues.add_named("unsupported_delta_fields", name),
             }
         }
@@ -236,23 +308,33 @@ impl Stream {
         for (&number, choice) in &self.choices {
             let mut calls: Vec<&Call> = choice.calls.iter().collect();
             calls.sort_by_key(|call| call.index);
+            // By ids that repeat an index is no place, and there is no gap.
+            if calls.iter().zip(0..).any(|(call, place)| call.index > place) {
+                issues.add("tool_index_gap");
+            }
+            calls.extend(&choice.legacy);
+            let limited = matches!(choice.finish_reason.as_deref(), Some("length" | "content_filter"));
             for (index, call) in (0..).zip(calls) {
                 let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
                 let finished = self.done || choice.finish_reason.is_some();
-                let complete = finished && !call.cut && self.error.is_none();
-                let arguments = if complete || body::is_json(call.arguments.as_bytes()) {
-                    decode_arguments(&call.arguments, issues)
-                } else {
-                    Value::String(call.arguments.clone())
+                let free = call.kind == "custom";
+                let is_json = free || body::is_json(call.arguments.as_bytes());
+                let complete = finished && !call.cut && self.error.is_none() && (is_json || !limited);
+                let arguments = match call.arguments.as_str() {
+                    "" if !complete => Value::Null,
+                    text if free => text.into(),
+                    text if complete || is_json => decode_arguments(text, issues),
+                    text => text.into(),
                 };
                 all.push(ToolCall {
                     choice: number,
                     index,
                     id: text(&call.id),
                     name: text(&call.name),
-                    kind: "function".to_owned(),
+                    kind: call.kind.to_owned(),
                     arguments,
                     complete,
+                    after_end: call.after_end,
                 });
             }
         }
@@ -260,59 +342,134 @@ impl Stream {
     }
 }
 
-/// Adds one tool call delta to the call it belongs to.
-fn call_delta(state: &mut Choice, delta: &Value, room: &mut Allowance, issues: &mut Issues) {
-    let kind = delta.get("type").and_then(Value::as_str).unwrap_or("function");
-    if !matches!(kind, "function" | "") || delta.get("custom").is_some_and(|custom| !custom.is_null()) {
-        issues.add_named("non_function_tool_not_reconstructed", kind);
-        return;
-    }
-    let id = delta.get("id").and_then(Value::as_str).unwrap_or_default();
-    let at = match delta.get("index").and_then(Value::as_u64) {
-        Some(index) => {
-            let same = state.calls.iter().rposition(|call| call.index == index);
-            let other =
-                same.is_some_and(|at| !id.is_empty() && !state.calls[at].id.is_empty() && state.calls[at].id != id);
-            if other {
-                issues.add("tool_call_index_reused");
-            }
-            same.filter(|_| !other).or_else(|| open_call(state, index, room))
-        }
-        None => {
-            issues.add("tool_call_index_missing");
-            let last = state.calls.len().checked_sub(1);
-            let continues = |at: &usize| id.is_empty() || state.calls[*at].id == id;
-            match last.filter(continues) {
-                Some(at) => Some(at),
-                None => {
-                    let next = state.calls.iter().map(|call| call.index.saturating_add(1)).max().unwrap_or(0);
-                    open_call(state, next, room)
-                }
-            }
-        }
+/// Adds one tool call delta to the call it belongs to. `place` is its index where its own does not count.
+fn call_delta(
+    state: &mut Choice,
+    delta: &Value,
+    place: Option<u64>,
+    done: bool,
+    room: &mut Allowance,
+    issues: &mut Issues,
+) {
+    let kind = delta.get("type").and_then(Value::as_str).unwrap_or_default();
+    let custom = delta.get("custom").filter(|custom| custom.is_object());
+    let (kind, part) = match (kind, custom) {
+        ("function" | "", None) => ("function", delta.get("function")),
+        ("custom" | "", custom) => ("custom", custom),
+        (other, _) => return issues.add_named("non_function_tool_not_reconstructed", other),
     };
-    let Some(call) = at.and_then(|at| state.calls.get_mut(at)) else { return };
+    let id = delta.get("id").and_then(Value::as_str).unwrap_or_default();
+    let Some(at) = call_of(state, delta, part, place, room, issues) else { return };
+    let Some(call) = state.calls.get_mut(at) else { return };
+    if call.kind.is_empty() {
+        call.kind = kind;
+        call.after_end = done;
+    }
     if call.id.is_empty() {
         call.cut |= !room.push(&mut call.id, id);
     }
     for (name, value) in delta.as_object().into_iter().flatten() {
-        if !matches!(name.as_str(), "index" | "id" | "type" | "function") && !value.is_null() {
+        if !matches!(name.as_str(), "index" | "id" | "type" | "function" | "custom") && !value.is_null() {
             issues.add_named("unsupported_delta_fields", &format!("tool_calls.{name}"));
         }
     }
-    let Some(function) = delta.get("function") else { return };
-    if let Some(name) = function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) {
-        if call.name.is_empty() {
-            call.cut |= !room.push(&mut call.name, name);
-        } else if call.name != name {
-            issues.add("tool_name_conflict");
-        }
+    if let Some(part) = part {
+        call_body(call, part, room, issues);
     }
-    match function.get("arguments") {
-        Some(Value::String(text)) => call.cut |= !room.push(&mut call.arguments, text),
+}
+
+/// The place of the call that a delta belongs to, which may be a new one.
+fn call_of(
+    state: &mut Choice,
+    delta: &Value,
+    part: Option<&Value>,
+    place: Option<u64>,
+    room: &mut Allowance,
+    issues: &mut Issues,
+) -> Option<usize> {
+    let id = delta.get("id").and_then(Value::as_str).unwrap_or_default();
+    let named = part.is_some_and(|part| text_of(part, "name").is_some());
+    let of_id = |calls: &[Call]| calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+    // another call under the index of one that is whole: without ids, its name tells
+    let begins = |call: &Call| match id {
+        "" => named && call.is_whole(),
+        id => !call.id.is_empty() && call.id != id,
+    };
+    let index = match delta.get("index") {
+        _ if place.is_some() => place,
+        Some(Value::String(text)) if text.parse::<u64>().is_ok() => {
+            issues.add("tool_call_index_not_number");
+            text.parse().ok()
+        }
+        index => index.and_then(Value::as_u64),
+    };
+    let Some(index) = index else {
+        issues.add("tool_call_index_missing");
+        let last = state.calls.len().checked_sub(1).filter(|at| !begins(&state.calls[*at]));
+        return of_id(&state.calls).or(last).or_else(|| {
+            let next = state.calls.iter().map(|call| call.index.saturating_add(1)).max().unwrap_or(0);
+            open_call(state, next, room)
+        });
+    };
+    match state.calls.iter().rposition(|call| call.index == index) {
+        Some(at) if begins(&state.calls[at]) => {
+            issues.add("tool_call_index_reused");
+            let known = state.calls.iter().rposition(|call| call.index == index && !id.is_empty() && call.id == id);
+            known.or_else(|| open_call(state, index, room))
+        }
+        Some(at) => Some(at),
+        // A piece of arguments without a name of its own continues the call that waits for it.
+        None if id.is_empty() && !named && !state.calls.is_empty() => {
+            issues.add("tool_call_index_strayed");
+            let waiting = state.calls.iter().rposition(|call| !call.is_whole());
+            if waiting.is_none() {
+                issues.add("tool_arguments_unclaimed");
+            }
+            waiting
+        }
+        None => open_call(state, index, room),
+    }
+}
+
+/// Takes in the name and the arguments of a call, or a part of them.
+fn call_body(call: &mut Call, part: &Value, room: &mut Allowance, issues: &mut Issues) {
+    let name = part.get("name").and_then(Value::as_str).unwrap_or_default();
+    if call.name.is_empty() {
+        call.cut |= !room.push(&mut call.name, name);
+    } else if name == call.name {
+        issues.add("tool_name_repeated");
+    } else if !name.is_empty() {
+        issues.add("tool_name_conflict");
+    }
+    match part.get("arguments").or_else(|| part.get("input")) {
+        Some(Value::String(text)) => {
+            // the whole call once more, at the end of its pieces
+            let again = !name.is_empty()
+                && !text.is_empty()
+                && call.is_whole()
+                && (*text == call.arguments
+                    || serde_json::from_str::<String>(text).is_ok_and(|inner| inner == call.arguments));
+            if again {
+                issues.add("tool_arguments_repeated");
+            } else {
+                call.cut |= !room.push(&mut call.arguments, text);
+            }
+        }
         // Some servers send the arguments whole, as an object.
-        Some(object @ Value::Object(_)) => call.cut |= !room.push(&mut call.arguments, &object.to_string()),
+        Some(object @ Value::Object(_)) => {
+            issues.add("tool_arguments_object");
+            call.cut |= !room.push(&mut call.arguments, &object.to_string());
+        }
         _ => {}
+    }
+}
+
+/// A call as replies hold it.
+fn shown(call: &ToolCall) -> Value {
+    let ToolCall { id, name, kind, arguments, .. } = call;
+    match kind.as_str() {
+        "custom" => json!({"id": id, "type": kind, "custom": {"name": name, "input": arguments}}),
+        _ => json!({"id": id, "type": kind, "function": {"name": name, "arguments": arguments}}),
     }
 }
 
@@ -325,40 +482,36 @@ fn open_call(state: &mut Choice, index: u64, room: &mut Allowance) -> Option<usi
 
 impl ReplyStream for Stream {
     fn frame(&mut self, event: Option<&str>, data: &[u8]) {
-        if self.done {
-            self.issues.add("data_after_done");
-            return;
-        }
         if data.trim_ascii() == b"[DONE]" {
             self.done = true;
             return;
         }
-        self.any = true;
-        let text = String::from_utf8_lossy(data);
-        if matches!(text, std::borrow::Cow::Owned(_)) {
-            self.issues.add("invalid_utf8");
+        if self.done {
+            // Not dropped: there are clients that read on.
+            self.issues.add("data_after_done");
         }
-        let mut chunk = match body::parse(text.as_bytes()) {
-            Ok(parsed) => {
-                parsed.issues.into_iter().for_each(|issue| self.issues.add(issue));
-                parsed.value
+        let mut issues = std::mem::take(&mut self.issues);
+        let mut chunks = Vec::new();
+        lenient::frame(data, &mut issues, |chunk, _| chunks.push(chunk));
+        self.issues = issues;
+        for mut chunk in chunks {
+            if event == Some("error") && chunk.get("error").is_none() {
+                chunk = json!({"error": chunk});
             }
-            Err(_) => {
-                self.issues.add("invalid_sse_chunk");
-                return;
+            match &mut chunk {
+                Value::Object(chunk) => self.chunk(chunk),
+                _ => self.issues.add("invalid_sse_chunk"),
             }
-        };
-        if event == Some("error") && chunk.get("error").is_none() {
-            chunk = json!({"error": chunk});
-        }
-        match &mut chunk {
-            Value::Object(chunk) => self.chunk(chunk),
-            _ => self.issues.add("invalid_sse_chunk"),
         }
     }
 
     fn ended(&self) -> bool {
         self.done
+    }
+
+    fn settled(&self) -> bool {
+        let reasons = || self.choices.values().map(|choice| choice.finish_reason.is_some());
+        self.done || reasons().len() > 0 && reasons().all(|given| given)
     }
 
     fn calls(&self) -> Vec<ToolCall> {
@@ -378,6 +531,7 @@ impl ReplyStream for Stream {
     fn finish(self: Box<Self>, _clean: bool) -> Reply {
         let mut issues = self.issues.clone();
         let calls = self.whole_calls(&mut issues);
+        check_calls(&calls, &mut issues);
         if self.room.exceeded {
             issues.add("capture_byte_limit");
         }
@@ -397,11 +551,12 @@ impl ReplyStream for Stream {
             if let Some(refusal) = &choice.refusal {
                 message["refusal"] = json!(refusal);
             }
+            let (legacy, own): (Vec<&ToolCall>, Vec<&ToolCall>) = own.iter().partition(|call| call.kind == LEGACY);
             if !own.is_empty() {
-                message["tool_calls"] = own
-                    .iter()
-                    .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))
-                    .collect();
+                message["tool_calls"] = own.iter().map(|call| shown(call)).collect();
+            }
+            if let Some(call) = legacy.first() {
+                message["function_call"] = json!({"name": call.name, "arguments": call.arguments});
             }
             choices.push(json!({"index": number, "message": message, "finish_reason": choice.finish_reason}));
         }

@@ -58,14 +58,90 @@ fn indexes_that_are_missing_or_reused() {
         "tool_calls",
     );
     assert_eq!(calls(&reply), ["c=f{\"n\":2}", "g=f{\"n\":7}"]);
-    assert!(reply.issues.is_empty());
+    assert_eq!(reply.issues.codes(), json!(["tool_index_gap"]));
+    // Two calls of one name under one index, without ids: the first is whole.
+    let nameless = |text: &str| json!({"index": 0, "function": {"name": "f", "arguments": text}});
+    let reply = finished(vec![tool(&nameless("{}")), tool(&nameless("{}"))], "tool_calls");
+    assert_eq!(calls(&reply), ["=f{}", "=f{}"]);
+    assert_eq!(reply.issues.codes(), json!(["tool_call_index_reused", "tool_id_missing"]));
+    // Pieces under indexes of their own belong to the call that waits for them, and make none without a name.
+    let stray = |index: u64, text: &str| with(index, part(text));
+    let frames = vec![tool(&with(0, open("a", ""))), tool(&stray(1, "{\"n\":")), tool(&stray(2, "1}"))];
+    let reply = finished(frames, "tool_calls");
+    assert_eq!(
+        (calls(&reply), reply.issues.codes()),
+        (vec!["a=f{\"n\":1}".to_owned()], json!(["tool_call_index_strayed"]))
+    );
+    let reply = finished(vec![tool(&with(0, open("a", "{}"))), tool(&stray(1, "{\"n\":1}"))], "tool_calls");
+    assert!(reply.issues.has("tool_arguments_unclaimed") && reply.calls.len() == 1);
+    // Indexes as text.
+    let text = |index: &str, mut entry: Value| {
+        entry["index"] = index.into();
+        entry
+    };
+    let reply = finished(
+        vec![
+            delta(&json!({"tool_calls": [text("0", open("a", "{\"n\"")), text("1", open("b", "{\"n\""))]})),
+            delta(&json!({"tool_calls": [text("0", part(":1}")), text("1", part(":2}"))]})),
+        ],
+        "tool_calls",
+    );
+    assert_eq!(calls(&reply), ["a=f{\"n\":1}", "b=f{\"n\":2}"]);
+    assert_eq!(reply.issues.codes(), json!(["tool_call_index_not_number"]));
+}
+
+#[test]
+fn whole_calls_once_more() {
+    let entry = |name: &str, text: &str| json!({"index": 0, "id": "a", "function": {"name": name, "arguments": text}});
+    for again in ["{\"n\":1}".to_owned(), json!("{\"n\":1}").to_string()] {
+        let frames = vec![tool(&entry("f", "{\"n\"")), tool(&entry("", ":1}")), tool(&entry("f", &again))];
+        let reply = finished(frames, "tool_calls");
+        assert_eq!(calls(&reply), ["a=f{\"n\":1}"]);
+        assert_eq!(reply.issues.codes(), json!(["tool_arguments_repeated", "tool_name_repeated"]));
+    }
+    // and a whole message in a chunk, after its pieces or alone
+    let message = json!({"choices": [{"index": 0, "message": {"tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"n\":1}"}},
+        {"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}},
+    ]}, "finish_reason": "tool_calls"}]});
+    for mut frames in [vec![], vec![tool(&entry("f", "{\"n\":1}"))]] {
+        frames.push(message.to_string());
+        let reply = finished(frames, "tool_calls");
+        assert_eq!(calls(&reply), ["a=f{\"n\":1}", "b=g{}"]);
+        assert!(reply.issues.has("message_in_chunk"));
+    }
+    let object = delta(&json!({"tool_calls": {"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}}));
+    let reply = finished(vec![object], "tool_calls");
+    assert_eq!((calls(&reply), reply.issues.codes()), (vec!["a=f{}".to_owned()], json!(["tool_calls_not_array"])));
+}
+
+#[test]
+fn calls_behind_the_end_are_kept_and_marked() {
+    let entry =
+        |id: &str, index: u64| tool(&json!({"index": index, "id": id, "function": {"name": "f", "arguments": "{}"}}));
+    let reply = run(&[entry("a", 0), DONE.to_owned(), entry("b", 0), entry("c", 1), DONE.to_owned()]);
+    assert_eq!(calls(&reply), ["a=f{}", "b=f{}", "c=f{}"]);
+    let late: Vec<bool> = reply.calls.iter().map(|call| call.after_end).collect();
+    assert_eq!(late, [false, true, true]);
+    assert!(reply.issues.has("data_after_done") && reply.issues.has("call_after_end"));
+    assert_eq!(reply.calls[1].to_json()["after_end"], true);
+}
+
+#[test]
+fn a_reply_that_may_not_be_longer_ends_within_its_call() {
+    let entry = |text: &str| tool(&json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": text}}));
+    let reply = finished(vec![entry("{\"n\":")], "length");
+    assert_eq!((reply.calls[0].complete, &reply.calls[0].arguments), (false, &json!("{\"n\":")));
+    assert!(finished(vec![entry("{}")], "length").calls[0].complete);
+    let reply = run(&[tool(&json!({"index": 0, "id": "a", "function": {"name": "f"}}))]);
+    assert_eq!((reply.calls[0].complete, &reply.calls[0].arguments), (false, &Value::Null));
 }
 
 #[test]
 fn names_ids_and_arguments_that_do_not_fit() {
     let entry = |name: &str, text: &str| json!({"index": 0, "id": "a", "function": {"name": name, "arguments": text}});
     let reply = finished(vec![tool(&entry("read", "{")), tool(&entry("read", "}"))], "tool_calls");
-    assert_eq!((calls(&reply), reply.issues.is_empty()), (vec!["a=read{}".to_owned()], true));
+    assert_eq!((calls(&reply), reply.issues.codes()), (vec!["a=read{}".to_owned()], json!(["tool_name_repeated"])));
     let reply = finished(vec![tool(&entry("read", "{")), tool(&entry("write", "}"))], "tool_calls");
     assert_eq!((calls(&reply), reply.issues.codes()), (vec!["a=read{}".to_owned()], json!(["tool_name_conflict"])));
     let reply = finished(vec![tool(&entry("read", "{\"a\":1}{\"a\":2}"))], "tool_calls");
@@ -88,14 +164,18 @@ fn what_is_not_rebuilt_is_marked() {
         json!({"reasoning_content": "hm", "content": null}),
         json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"google": 1}}]}),
         json!({"tool_calls": [{"index": 1, "id": "b", "type": "custom", "custom": {"name": "g", "input": "x"}}]}),
-        json!({"function_call": {"name": "old", "arguments": "{}"}}),
+        json!({"function_call": {"name": "old", "arguments": "{\"n\""}}),
+        json!({"function_call": {"arguments": ":1}"}}),
+        json!({"tool_calls": [{"index": 1, "id": "b", "custom": {"input": "y"}}]}),
+        json!({"tool_calls": [{"index": 2, "id": "c", "type": "computer", "computer": {}}]}),
     ];
     let reply = finished(frames.iter().map(delta).collect(), "tool_calls");
     assert_eq!(
         reply.issues.codes(),
         json!([
-            "legacy_function_call_not_reconstructed",
+            "legacy_function_call",
             "non_function_tool_not_reconstructed",
+            "tool_id_missing",
             "unsupported_delta_fields"
         ])
     );
@@ -103,7 +183,7 @@ fn what_is_not_rebuilt_is_marked() {
         reply.issues.details()["unsupported_delta_fields"]["names"],
         json!(["reasoning_content", "tool_calls.extra_content"])
     );
-    assert_eq!(calls(&reply), ["a=f{}"]);
+    assert_eq!(calls(&reply), ["a=f{}", "b=g\"xy\"", "=old{\"n\":1}"]);
 }
 
 #[test]
@@ -200,9 +280,15 @@ fn a_json_reply() {
         ]}},
         {"index": 1, "finish_reason": "stop", "message": {"content": "y", "function_call": {"name": "old", "arguments": "{}"}}},
     ]}));
-    assert_eq!(calls(&reply), ["a=f{\"n\":12345678901234567890123}", "b=g\"raw\""]);
+    assert_eq!(calls(&reply), ["a=f{\"n\":12345678901234567890123}", "b=g\"raw\"", "=old{}"]);
     assert_eq!((reply.calls[1].kind.as_str(), reply.complete), ("custom", true));
-    assert_eq!(reply.issues.codes(), json!(["legacy_function_call_not_reconstructed"]));
+    assert_eq!(reply.issues.codes(), json!(["finish_reason_mismatch", "legacy_function_call", "tool_id_missing"]));
+    let odd = json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [
+        {"id": "a", "function": {"name": "f"}}, {"id": "a", "function": {"name": "g", "arguments": {"n": 1}}},
+    ]}}]});
+    let reply = CHAT_COMPLETIONS.reply(odd);
+    assert_eq!(calls(&reply), ["a=f{}", "a=g{\"n\":1}"]);
+    assert_eq!(reply.issues.codes(), json!(["tool_arguments_empty", "tool_arguments_object", "tool_ids_duplicate"]));
     let error = CHAT_COMPLETIONS.reply(json!({"error": {"type": "t"}}));
     assert_eq!((error.error.as_deref(), error.complete, error.issues.is_empty()), (Some("t"), false, true));
     assert!(CHAT_COMPLETIONS.reply(json!([1])).issues.has("unexpected_response"));

@@ -6,6 +6,7 @@
 mod anthropic;
 pub mod body;
 mod chat;
+pub mod lenient;
 mod responses;
 pub mod sse;
 
@@ -25,8 +26,9 @@ pub trait Protocol: Send + Sync {
     /// The name in captures.
     fn name(&self) -> &'static str;
 
-    /// The path below the base URL, with its leading slash.
-    fn path(&self) -> &'static str;
+    /// The paths below the base URL, with their leading slash. `{}` stands for any text without a slash: for a model,
+    /// say, that the path names.
+    fn paths(&self) -> &'static [&'static str];
 
     /// What must be known of a request before it is sent on. An error says why it is no request of this protocol.
     ///
@@ -52,10 +54,13 @@ pub trait ReplyStream: Send {
     /// Takes in one SSE frame.
     fn frame(&mut self, event: Option<&str>, data: &[u8]);
 
-    /// The protocol's own end mark has been seen.
+    /// The protocol's own end mark has been seen. More may follow all the same.
     fn ended(&self) -> bool;
 
-    /// The calls that are complete, once [`Self::ended`].
+    /// The reply has said why it ends: a client may act on its calls from here on, and need not wait for the end mark.
+    fn settled(&self) -> bool;
+
+    /// The calls that are complete, once [`Self::settled`].
     fn calls(&self) -> Vec<ToolCall>;
 
     /// The reply's id, as far as it is known.
@@ -128,6 +133,8 @@ pub struct ToolCall {
     pub arguments: Value,
     /// False when the reply was cut inside it.
     pub complete: bool,
+    /// It came behind the end of the reply.
+    pub after_end: bool,
 }
 
 impl ToolCall {
@@ -140,6 +147,9 @@ impl ToolCall {
         });
         if !self.complete {
             call["partial"] = Value::Bool(true);
+        }
+        if self.after_end {
+            call["after_end"] = Value::Bool(true);
         }
         call
     }
@@ -282,6 +292,38 @@ pub(crate) fn decode_arguments(text: &str, issues: &mut Issues) -> Value {
         Err(_) => {
             issues.add("tool_arguments_not_json");
             Value::String(text.to_owned())
+        }
+    }
+}
+
+/// Marks what is odd about the ids of a reply's calls, and calls that came behind its end.
+pub(crate) fn check_calls(calls: &[ToolCall], issues: &mut Issues) {
+    for (at, call) in calls.iter().enumerate() {
+        match &call.id {
+            None => issues.add_named("tool_id_missing", call.name.as_deref().unwrap_or("")),
+            Some(id) if calls[..at].iter().any(|other| other.id.as_ref() == Some(id)) => {
+                issues.add_named("tool_ids_duplicate", id);
+            }
+            Some(_) => {}
+        }
+        if call.after_end {
+            issues.add_named("call_after_end", call.id.as_deref().or(call.name.as_deref()).unwrap_or(""));
+        }
+    }
+}
+
+/// Decodes `owner[name]` in place where it is a string; what is not there is an empty object.
+pub(crate) fn open_all_arguments(owner: &mut Value, name: &str, issues: &mut Issues) {
+    if let Value::Object(fields) = owner {
+        let slot = fields.entry(name).or_insert(Value::Null);
+        match slot {
+            Value::Null => {
+                issues.add("tool_arguments_empty");
+                *slot = json!({});
+            }
+            Value::String(text) => *slot = decode_arguments(text, issues),
+            Value::Object(_) => issues.add("tool_arguments_object"),
+            _ => {}
         }
     }
 }

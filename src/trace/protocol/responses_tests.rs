@@ -98,3 +98,152 @@ fn the_tail_of_a_request() {
     }
     assert!(RESPONSES.inspect(b"[]").is_err() && RESPONSES.inspect(b"{").is_err() && RESPONSES.inspect(b"{}").is_ok());
 }
+
+/// Each as `id=name arguments`, with a mark where it is not whole or came late, and the codes of what was odd.
+fn calls_of(events: &[Value]) -> (Vec<String>, Value) {
+    let reply = run(events, 10_000);
+    let text = |part: &Option<String>| part.clone().unwrap_or_else(|| "?".to_owned());
+    let call = |call: &ToolCall| {
+        let mark = [(!call.complete).then_some(" cut"), call.after_end.then_some(" late")];
+        let mark: String = mark.into_iter().flatten().collect();
+        format!("{}={} {}{mark}", text(&call.id), text(&call.name), call.arguments)
+    };
+    assert!(reply.server_calls.is_empty());
+    (reply.calls.iter().map(call).collect(), reply.issues.codes())
+}
+
+fn item(number: u64, name: &str, arguments: &str, status: &str) -> Value {
+    json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": format!("c{number}"), "name": name, "arguments": arguments, "status": status})
+}
+
+fn added(number: u64) -> Value {
+    json!({"type": "response.output_item.added", "output_index": number, "item": item(number, "f", "", "in_progress")})
+}
+
+fn delta(number: u64, text: &str) -> Value {
+    json!({"type": "response.function_call_arguments.delta", "output_index": number, "item_id": format!("fc_{number}"), "delta": text})
+}
+
+fn arguments_done(number: u64, text: &str) -> Value {
+    json!({"type": "response.function_call_arguments.done", "output_index": number, "item_id": format!("fc_{number}"), "arguments": text})
+}
+
+fn item_done(number: u64, arguments: &str) -> Value {
+    json!({"type": "response.output_item.done", "output_index": number, "item": item(number, "f", arguments, "completed")})
+}
+
+fn last(kind: &str, output: &Value) -> Value {
+    json!({"type": format!("response.{kind}"), "response": {"id": "r", "status": kind, "output": output}})
+}
+
+/// Without any `output_index`.
+fn unplaced(events: &[Value]) -> Vec<Value> {
+    let without = |event: &Value| {
+        let mut event = event.clone();
+        event.as_object_mut().unwrap().remove("output_index");
+        event
+    };
+    events.iter().map(without).collect()
+}
+
+#[test]
+fn all_that_a_stream_says_is_united() {
+    const ONE: &str = "{\"n\":1}";
+    let call = "c0=f {\"n\":1}".to_owned();
+    let whole = item(0, "f", ONE, "completed");
+    let empty = item(0, "f", "", "completed");
+    let message =
+        json!({"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": ""}]});
+    // What is streamed, and the last event's word for it.
+    let streamed = [
+        vec![],
+        vec![added(0)],
+        vec![added(0), delta(0, "{\"n\"")],
+        vec![added(0), delta(0, ONE), arguments_done(0, ONE), item_done(0, ONE)],
+        vec![added(0), arguments_done(0, ONE), item_done(0, "")],
+        vec![added(0), delta(0, ONE), arguments_done(0, ONE)],
+        vec![added(0), delta(0, ONE)],
+        vec![item_done(0, ONE)],
+    ];
+    for (number, events) in streamed.iter().enumerate() {
+        for (output, enough) in [
+            (json!([whole]), true),
+            (json!([empty]), false),
+            (json!([]), false),
+            (json!([message]), false),
+            (Value::Null, false),
+        ] {
+            if number < 3 && !enough {
+                continue;
+            }
+            for events in [events.clone(), unplaced(events)] {
+                for kind in ["completed", "incomplete", "failed"] {
+                    let (got, issues) = calls_of(&[events.clone(), vec![last(kind, &output)]].concat());
+                    assert_eq!(got, [call.as_str()], "{number} {output} {kind} {issues}");
+                }
+            }
+        }
+    }
+    // Two calls of which the last event has one, or the other, or nothing; with and without their places.
+    let other = item(1, "f", "{\"n\":2}", "completed");
+    let two = [
+        streamed[3].clone(),
+        vec![added(1), delta(1, "{\"n\":"), delta(1, "2}"), arguments_done(1, "{\"n\":2}"), item_done(1, "{\"n\":2}")],
+    ]
+    .concat();
+    for output in [json!([whole, other]), json!([whole]), json!([other]), json!([])] {
+        for events in [two.clone(), unplaced(&two)] {
+            let (got, issues) = calls_of(&[events, vec![last("completed", &output)]].concat());
+            assert_eq!(got, ["c0=f {\"n\":1}", "c1=f {\"n\":2}"], "{output}");
+            let short = output.as_array().unwrap().len() < 2;
+            assert_eq!(issues, if short { json!(["response_items_missing"]) } else { json!([]) });
+        }
+    }
+    assert_eq!(calls_of(&two).0.len(), 2);
+    assert_eq!(calls_of(&unplaced(&two)).0.len(), 2);
+}
+
+#[test]
+fn nothing_is_invented() {
+    // no arguments were seen
+    assert_eq!(calls_of(&[added(0)]).0, ["c0=f null cut"]);
+    assert_eq!(calls_of(&[added(0), delta(0, "{\"n")]).0, ["c0=f \"{\\\"n\" cut"]);
+    assert_eq!(calls_of(&[added(0), last("completed", &json!([]))]).0, ["c0=f null cut"]);
+    // there are none
+    let (got, issues) = calls_of(&[added(0), item_done(0, "")]);
+    assert_eq!(got, ["c0=f {}"]);
+    assert!(issues.to_string().contains("tool_arguments_empty"));
+    // no name
+    let nameless = json!({"type": "function_call", "call_id": "c0", "name": "", "arguments": "{}"});
+    assert_eq!(calls_of(&[last("completed", &json!([nameless]))]).0, ["c0=? {}"]);
+    assert_eq!(RESPONSES.reply(json!({"output": [nameless]})).calls[0].name, None);
+    let unknown = json!({"type": "function_call", "id": "fc", "name": "f", "arguments": "{}"});
+    assert_eq!(RESPONSES.reply(json!({"output": [unknown]})).calls.len(), 1, "a function is never the server's");
+    // pieces of no call
+    let (got, issues) = calls_of(&[delta(0, "{}"), arguments_done(3, "{}")]);
+    assert!(got.is_empty() && issues.to_string().contains("tool_arguments_unclaimed"));
+}
+
+#[test]
+fn words_that_contradict_are_marked() {
+    // what ends the pieces is the last word on them
+    let (got, issues) =
+        calls_of(&[added(0), delta(0, "{\"n\":2}"), arguments_done(0, "{\"n\":1}"), last("completed", &json!([]))]);
+    assert_eq!(
+        (got, issues),
+        (vec!["c0=f {\"n\":1}".to_owned()], json!(["response_items_missing", "tool_arguments_replaced"]))
+    );
+    // which of two ends was acted on is not known
+    let output = json!([item(0, "f", "{\"n\":2}", "completed")]);
+    let (got, issues) = calls_of(&[item_done(0, "{ \"n\": 1 }"), last("completed", &output)]);
+    assert_eq!((got, issues), (vec!["c0=f {\"n\":2}".to_owned()], json!(["tool_arguments_conflict"])));
+    let (_, issues) = calls_of(&[item_done(0, "{ \"n\": 2 }"), last("completed", &output)]);
+    assert_eq!(issues, json!([]));
+    // two calls under one index
+    let mut second = item_done(1, "{}");
+    second["output_index"] = 0.into();
+    let (got, _) = calls_of(&[item_done(0, "{}"), second, last("completed", &json!([]))]);
+    assert_eq!(got, ["c0=f {}", "c1=f {}"]);
+    let (got, issues) = calls_of(&[last("completed", &json!([])), added(0), item_done(0, "{}")]);
+    assert_eq!((got, issues), (vec!["c0=f {} late".to_owned()], json!(["call_after_end", "data_after_done"])));
+}

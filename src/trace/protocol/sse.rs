@@ -121,6 +121,15 @@ impl Parser {
         }
     }
 
+    /// Hands out the frame that the bytes end inside, as a reader of lines has it: its last line may be cut.
+    pub fn finish(&mut self, on_frame: &mut dyn FnMut(Frame<'_>)) {
+        let line = std::mem::take(&mut self.line);
+        if !self.skipping && !line.is_empty() {
+            self.end_line(&line, on_frame);
+        }
+        self.end_line(b"", on_frame);
+    }
+
     /// Whether the bytes so far end inside a frame that has data.
     #[must_use]
     pub fn is_inside_frame(&self) -> bool {

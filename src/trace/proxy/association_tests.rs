@@ -16,6 +16,7 @@ fn call(id: &str, arguments: Value) -> ToolCall {
         kind: "function".into(),
         arguments,
         complete: true,
+        after_end: false,
     }
 }
 

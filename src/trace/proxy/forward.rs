@@ -15,6 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::{Value, json};
 
 use super::capture::{Capture, Opening, Outcome, undecoded};
+use super::route::{Route, route};
 use super::tap::{Recording, Tap};
 use super::{Config, Shared, encoding, headers};
 use crate::trace::protocol::{CHAT_COMPLETIONS, Head, Issues, PROTOCOLS, Protocol};
@@ -68,26 +69,52 @@ pub(super) async fn handle(
     shared: Arc<Shared>,
     request: Request<Incoming>,
 ) -> Result<Answer, std::convert::Infallible> {
-    let protocol = request
-        .uri()
-        .path()
-        .strip_prefix("/v1")
-        .and_then(|path| PROTOCOLS.iter().find(|one| one.path() == path))
-        .copied();
-    let shape = protocol.unwrap_or_else(|| shape_for(request.uri().path()));
-    let answer = match check_origin(&request) {
+    let path = request.uri().path();
+    let shape = shape_for(path);
+    let answer = match check_origin(&request).and_then(|()| check_method(request.method())) {
         Err(refusal) => Err(refusal),
-        Ok(()) => match protocol {
-            Some(protocol) if request.method() == Method::POST => return Ok(record(&shared, protocol, request).await),
-            _ => pass(&shared, request).await,
+        Ok(()) => match route(path) {
+            Route::Recorded(protocol) if request.method() == Method::POST => {
+                return Ok(record(&shared, protocol, request).await);
+            }
+            // what a page of an upstream is asked for brings no calls
+            Route::Recorded(_) | Route::Alike(_) if !has_body(request.method()) => pass(&shared, request).await,
+            Route::Recorded(_) | Route::Alike(_) => Err(refuse(
+                StatusCode::BAD_REQUEST,
+                "not_recorded",
+                "this is like a request that is recorded, and is not one: it would pass unrecorded",
+            )),
+            Route::Wrong => Err(refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on")),
+            Route::Passed | Route::Unknown => pass(&shared, request).await,
         },
     };
     Ok(answer.unwrap_or_else(|refusal| own_error(shape, &refusal)))
 }
 
-/// Whose error shape fits a path without a decoder.
+/// Whose error shape fits a path.
 fn shape_for(path: &str) -> &'static dyn Protocol {
-    PROTOCOLS.iter().find(|one| path.starts_with(&format!("/v1{}/", one.path()))).copied().unwrap_or(CHAT_COMPLETIONS)
+    if let Route::Recorded(protocol) | Route::Alike(protocol) = route(path) {
+        return protocol;
+    }
+    let starts = |one: &&&dyn Protocol| one.paths().iter().any(|pattern| path.starts_with(&format!("/v1{pattern}/")));
+    PROTOCOLS.iter().find(starts).copied().unwrap_or(CHAT_COMPLETIONS)
+}
+
+/// Whether a request of this method may ask a model for something.
+fn has_body(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS)
+}
+
+/// A tunnel would pass everything unseen, and an echo gives back what the client proves itself with.
+fn check_method(method: &Method) -> Result<(), Refusal> {
+    match *method {
+        Method::CONNECT | Method::TRACE => Err(refuse(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_refused",
+            format!("this proxy sends no {method} requests on"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A web page must not reach the port: it can make a browser send requests, but not without `Origin` or under
@@ -102,6 +129,10 @@ fn check_origin<B>(request: &Request<B>) -> Result<(), Refusal> {
     };
     if request.headers().contains_key("origin") {
         return foreign("the request carries an Origin header");
+    }
+    // What browsers add to a request that needs no `Origin`; `none` is a person's own doing.
+    if request.headers().get_all("sec-fetch-site").into_iter().any(|site| site.as_bytes() != b"none") {
+        return foreign("the request comes from a web page, as its Sec-Fetch-Site header says");
     }
     let mut hosts = request.headers().get_all("host").into_iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -180,13 +211,8 @@ async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Ref
 }
 
 fn upstream_uri(shared: &Shared, below: &str, query: Option<&str>) -> Result<Uri, Refusal> {
-    let steps_up =
-        below.split('/').any(|segment| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."));
-    let wrong = || refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on");
-    if steps_up {
-        return Err(wrong());
-    }
-    shared.config.upstream.uri(below, query).map_err(|_| wrong())
+    let wrong = |_| refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on");
+    shared.config.upstream.uri(below, query).map_err(wrong)
 }
 
 /// Sends and waits for the head of the reply.
@@ -224,6 +250,8 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
     let (parts, body) = request.into_parts();
     let id: Arc<str> = clock::ordered_id().into();
     let query = parts.uri.query();
+    // as the client wrote it: what a path names is its own
+    let below = parts.uri.path().strip_prefix("/v1").unwrap_or_default();
     let scope = shared.associations.scope(&parts.headers);
 
     let mut issues = Issues::default();
@@ -252,7 +280,7 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
             Head::default()
         }),
     };
-    let uri = upstream_uri(shared, protocol.path(), query).map_err(|why| refusal.get_or_insert(why).status).ok();
+    let uri = upstream_uri(shared, below, query).map_err(|why| refusal.get_or_insert(why).status).ok();
     let association = match shared.associations.resolve(scope, protocol.name(), &parts.headers, &head) {
         Ok(association) => association,
         Err(why) => return own_error(protocol, &refuse(StatusCode::BAD_REQUEST, "invalid_trace_id", why)),
@@ -266,7 +294,6 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
         }
         answer
     };
-    let stream = head.stream;
     let opening = Opening {
         id: id.clone(),
         protocol,
@@ -315,7 +342,7 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
             let (mut parts, body) = response.into_parts();
             headers::strip_response(&mut parts.headers);
             let recording =
-                guard.0.take().map(|capture| Recording::new(capture, parts.status.as_u16(), stream, &parts.headers));
+                guard.0.take().map(|capture| Recording::new(capture, parts.status.as_u16(), &parts.headers));
             named(Response::from_parts(parts, Either::Left(Tap::new(body, recording))))
         }
         Err(refusal) => {

@@ -10,6 +10,7 @@ mod config;
 mod encoding;
 mod forward;
 mod headers;
+mod route;
 mod spare;
 mod tap;
 mod writer;
@@ -158,14 +159,14 @@ impl Proxy {
         let _ = ask.send(true);
         let grace = shared.config.grace;
         let ended = async { while connections.join_next().await.is_some() {} };
-        let in_time = tokio::select! {
-            () = ended => true,
-            () = tokio::time::sleep(grace) => false,
-            () = now => false,
+        let hurry = tokio::select! {
+            () = ended => None,
+            () = tokio::time::sleep(grace) => Some("streams are still open when the time to end was over: closing them"),
+            () = now => Some("asked once more: closing the streams that are still open"),
         };
         shared.stopping.store(true, Ordering::Relaxed);
-        if !in_time {
-            (shared.log)("streams are still open: closing them");
+        if let Some(why) = hurry {
+            (shared.log)(why);
             connections.shutdown().await;
         }
         // The writer thread ends with the last holder of `shared`, having done all jobs.

@@ -11,11 +11,12 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::capture::{Capture, Outcome, undecoded};
+use super::capture::{Capture, Outcome};
 use super::encoding::{self, Inflater, Undecoded};
+use super::route::{Route, route};
 use super::writer::Charge;
 use crate::trace::event::Status;
-use crate::trace::protocol::{Issues, Reply, ReplyStream, body, sse};
+use crate::trace::protocol::{Issues, Reply, ReplyStream, ToolCall, lenient, sse};
 
 /// The body.
 pub(super) struct Tap {
@@ -60,11 +61,11 @@ impl Body for Tap {
             Poll::Ready(Some(Err(_))) => self.finish(End::Aborted),
             Poll::Ready(Some(Ok(frame))) => {
                 let last = self.inner.is_end_stream();
-                let ended = match (self.recording.as_mut(), frame.data_ref()) {
-                    (Some(recording), Some(data)) => recording.take(data),
-                    _ => false,
-                };
-                if last || ended {
+                if let (Some(recording), Some(data)) = (self.recording.as_mut(), frame.data_ref()) {
+                    recording.take(data);
+                }
+                // Not at the protocol's end mark: what comes behind it reaches the client too.
+                if last {
                     self.finish(End::Clean);
                 }
             }
@@ -94,115 +95,190 @@ pub(super) struct Recording {
     status: u16,
     charge: Charge,
     issues: Issues,
-    mode: Mode,
+    coding: Coding,
+    body: Reading,
 }
 
-enum Mode {
+/// How the body is compressed.
+enum Coding {
+    Plain,
+    /// The first bytes of a stream that is said to be compressed.
+    First {
+        encoding: String,
+        bytes: Vec<u8>,
+    },
+    Stream(Inflater),
+    /// Decoded when all is there.
+    Late(String),
+    /// It could not be read on.
+    Broken,
+}
+
+/// What has been read of the body, decompressed.
+struct Reading {
+    state: State,
+    label: Label,
+    /// What of the reply is known to those that later requests may refer to.
+    registered: Vec<ToolCall>,
+    settled: bool,
+    ended: bool,
+}
+
+/// What the reply says that it is. Clients look at the body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Label {
+    Stream,
+    Other,
+    Missing,
+}
+
+enum State {
+    /// Too little to tell what it is.
+    Begin(Vec<u8>),
     Stream {
         parser: sse::Parser,
         decoder: Box<dyn ReplyStream>,
-        inflater: Option<Inflater>,
-        invalid: bool,
     },
-    Whole {
-        bytes: Vec<u8>,
-        encoding: String,
-        is_stream: bool,
-    },
+    Whole(Vec<u8>),
     /// The copy was given up.
     Lost,
 }
 
+/// What a body begins as, if that can be told; `all` says that no more will come.
+fn sniff(bytes: &[u8], label: Label, all: bool) -> Option<bool> {
+    const FIELDS: [&[u8]; 6] = [b"data:", b"event:", b"id:", b"retry:", b"error:", b":"];
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let (&first, _) = text.split_first()?;
+    let wide = bytes.len() >= 2 && (bytes[0] >= 0xfe || bytes.iter().take(4).any(|byte| *byte == 0));
+    if wide || matches!(first, b'{' | b'[') {
+        return Some(false);
+    }
+    if label == Label::Stream || FIELDS.iter().any(|field| text.starts_with(field)) {
+        return Some(true);
+    }
+    let may_become = FIELDS.iter().any(|field| field.starts_with(text)) || (first == 0xef && text.len() < 3);
+    (all || !may_become).then_some(false)
+}
+
 impl Recording {
     /// Begins the copy of a reply with this status, content type and encoding.
-    pub(super) fn new(mut capture: Capture, status: u16, asked_for_stream: bool, headers: &hyper::HeaderMap) -> Self {
+    pub(super) fn new(mut capture: Capture, status: u16, headers: &hyper::HeaderMap) -> Self {
         capture.sent();
         let text = |name: &str| {
-            headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
+            let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+            values.collect::<Vec<_>>().join(",").to_ascii_lowercase()
         };
         let (kind, encoding) = (text("content-type"), text("content-encoding"));
-        let limit = capture.byte_limit();
-        // The type decides; a reply without one is what was asked for.
-        let is_stream = kind.starts_with("text/event-stream") || (kind.is_empty() && asked_for_stream && status < 300);
-        let inflater = if encoding::is_plain(&encoding) { Some(None) } else { Inflater::new(&encoding).map(Some) };
-        let mode = match inflater {
-            Some(inflater) if is_stream => Mode::Stream {
-                parser: sse::Parser::new(limit),
-                decoder: capture.protocol.stream(limit),
-                inflater,
-                invalid: false,
-            },
-            _ => Mode::Whole { bytes: Vec::new(), encoding, is_stream },
+        let mut issues = Issues::default();
+        let label = match kind.trim() {
+            "" => Label::Missing,
+            kind if kind.starts_with("text/event-stream") => Label::Stream,
+            _ => Label::Other,
         };
+        let coding = if encoding::is_plain(&encoding) {
+            Coding::Plain
+        } else if Inflater::knows(&encoding) {
+            Coding::First { encoding, bytes: Vec::new() }
+        } else {
+            Coding::Late(encoding)
+        };
+        if label == Label::Missing && status != 204 {
+            issues.add("content_type_missing");
+        }
+        if let Some(location) = headers.get("location").filter(|_| (300..400).contains(&status)) {
+            let recorded = location.to_str().is_ok_and(|location| {
+                let path = location.split(['?', '#']).next().unwrap_or_default();
+                !path.starts_with("//") && matches!(route(path), Route::Recorded(_))
+            });
+            // A client that follows it elsewhere gets a reply that is in no capture.
+            issues.add(if recorded { "redirected" } else { "redirected_elsewhere" });
+        }
         let charge = capture.new_charge();
-        Self { capture, status, charge, issues: Issues::default(), mode }
+        let state = State::Begin(Vec::new());
+        let body = Reading { state, label, registered: Vec::new(), settled: false, ended: false };
+        Self { capture, status, charge, issues, coding, body }
     }
 
-    /// Reads one chunk. Returns true once the protocol's end mark has passed.
-    fn take(&mut self, data: &[u8]) -> bool {
-        let limit = self.capture.byte_limit();
+    /// Reads one chunk.
+    fn take(&mut self, data: &[u8]) {
+        let Self { capture, issues, coding, body, charge, .. } = self;
+        if matches!(body.state, State::Lost) {
+            return;
+        }
+        if let Coding::First { encoding, bytes } = coding {
+            bytes.extend_from_slice(data);
+            if bytes.len() < 2 {
+                return;
+            }
+            let bytes = std::mem::take(bytes);
+            *coding = match Inflater::new(encoding, &bytes) {
+                Some(inflater) => Coding::Stream(inflater),
+                None => {
+                    // There are clients that take it as it is.
+                    issues.add("response_encoding_ignored");
+                    Coding::Plain
+                }
+            };
+            return self.take(&bytes);
+        }
         let mut lost = None;
-        let mut ended = false;
-        match &mut self.mode {
-            Mode::Lost => {}
-            Mode::Whole { bytes, .. } => {
-                if bytes.len() + data.len() > limit {
-                    lost = Some("capture_byte_limit");
-                } else if self.charge.hold(bytes.len() + data.len()) {
-                    bytes.extend_from_slice(data);
-                } else {
-                    lost = Some("capture_overloaded");
-                }
-            }
-            Mode::Stream { parser, decoder, inflater, invalid } => {
-                let mut feed = |bytes: &[u8]| parser.feed(bytes, &mut |frame| decoder.frame(frame.event, frame.data));
-                match inflater {
-                    None => feed(data),
-                    Some(_) if *invalid => {}
-                    Some(inflater) => {
-                        if inflater.feed(data, &mut feed).is_err() {
-                            *invalid = true;
-                            self.issues.add("response_not_decoded");
-                        }
+        match coding {
+            Coding::Plain | Coding::Late(_) => lost = body.feed(data, capture, matches!(coding, Coding::Late(_))),
+            Coding::Stream(inflater) => {
+                let result = inflater.feed(data, &mut |piece| {
+                    if lost.is_none() {
+                        lost = body.feed(piece, capture, false);
                     }
-                }
-                ended = decoder.ended();
-                if !self.charge.hold(parser.held() + decoder.held()) {
-                    lost = Some("capture_overloaded");
+                });
+                if result.is_err() {
+                    issues.add("response_not_decoded");
+                    *coding = Coding::Broken;
                 }
             }
+            Coding::First { .. } | Coding::Broken => {}
+        }
+        if lost.is_none() && !charge.hold(body.held()) {
+            lost = Some("capture_overloaded");
         }
         if let Some(issue) = lost {
-            self.issues.add(issue);
-            self.mode = Mode::Lost;
-            self.charge.hold(0);
+            issues.add(issue);
+            body.state = State::Lost;
+            charge.hold(0);
         }
-        ended
+        if (200..300).contains(&self.status) {
+            self.body.register(&self.capture);
+        }
     }
 
-    fn finish(self, end: End) {
-        let Self { capture, status, charge, issues, mode } = self;
-        let shutdown = end == End::Dropped && capture.shared().stopping.load(Ordering::Relaxed);
-        let lost = matches!(mode, Mode::Lost);
-        let (mut reply, whole) = match mode {
-            Mode::Lost => (Reply { complete: end == End::Clean, ..Reply::default() }, false),
-            Mode::Stream { parser, decoder, .. } => {
-                let ended = decoder.ended();
-                let mut reply = decoder.finish(end == End::Clean);
-                if parser.is_inside_frame() && !ended {
-                    reply.issues.add("unterminated_sse_frame");
+    fn finish(mut self, end: End) {
+        let clean = end == End::Clean;
+        let shutdown = end == End::Dropped && self.capture.shared().stopping.load(Ordering::Relaxed);
+        if let Coding::First { bytes, .. } = &mut self.coding {
+            let bytes = std::mem::take(bytes);
+            self.coding = Coding::Plain;
+            self.take(&bytes);
+        }
+        let Self { capture, status, charge, mut issues, mut coding, body } = self;
+        let Reading { state, label, mut registered, settled, ended } = body;
+        let lost = matches!(state, State::Lost);
+        let cut = if let Coding::Stream(inflater) = &mut coding { clean && !inflater.is_at_end() } else { false };
+        let (mut reply, whole) = match state {
+            State::Lost => (Reply { complete: clean, ..Reply::default() }, false),
+            State::Stream { parser, decoder } => {
+                if label == Label::Other {
+                    issues.add("content_type_mismatch");
                 }
-                if parser.oversized() > 0 {
-                    reply.issues.add("capture_byte_limit");
-                    // A frame is missing, and with it perhaps part of a call.
-                    reply.calls.iter_mut().for_each(|call| call.complete = false);
-                }
-                (reply, ended || end == End::Clean)
+                (finish_stream(parser, decoder, end), settled || clean)
             }
-            Mode::Whole { bytes, encoding, is_stream } => {
-                (read_whole(&capture, &bytes, &encoding, is_stream), end == End::Clean)
+            State::Begin(bytes) | State::Whole(bytes) => {
+                let late = if let Coding::Late(encoding) = &coding { encoding } else { "" };
+                (read_whole(&capture, &bytes, late, label, clean, &mut issues), clean)
             }
         };
+        if cut {
+            let all_there = ended || reply.complete && !issues.has("response_not_json");
+            issues.add(if all_there { "response_encoding_cut" } else { "response_not_decoded" });
+        }
         reply.issues.merge(issues);
         if lost || reply.issues.has("capture_byte_limit") {
             // what the copy lacks may be calls, which is more than a copy that is shown shorter
@@ -211,6 +287,9 @@ impl Recording {
         if shutdown {
             reply.issues.add("proxy_shutdown");
         }
+        if end == End::Aborted {
+            reply.issues.add("upstream_aborted");
+        }
         if !whole {
             reply.calls.iter_mut().for_each(|call| call.complete = false);
         }
@@ -218,7 +297,6 @@ impl Recording {
         let (status_word, error_type) = if dropped {
             (Status::Cancelled, Some(if shutdown { "proxy_shutdown" } else { "client_disconnected" }.to_owned()))
         } else if end == End::Aborted && !whole {
-            reply.issues.add("upstream_aborted");
             (Status::Error, Some("upstream_aborted".to_owned()))
         } else if let Some(error) = reply.error.clone() {
             (Status::Error, Some(error))
@@ -230,9 +308,8 @@ impl Recording {
             (Status::Ok, None)
         };
         if (200..300).contains(&status) && !dropped {
-            let Capture { scope, protocol, seen, .. } = &capture;
             let id = if reply.complete { reply.id.as_deref() } else { None };
-            capture.shared().associations.register(*scope, protocol.name(), seen, id, &reply.calls);
+            register(&capture, id, &reply.calls, &mut registered);
         }
         capture.finish(Outcome {
             http_status: Some(status),
@@ -244,42 +321,189 @@ impl Recording {
     }
 }
 
-/// Reads a reply that came as one body.
-fn read_whole(capture: &Capture, bytes: &[u8], encoding: &str, is_stream: bool) -> Reply {
-    let mut issues = Issues::default();
-    let decoded;
-    let text = if encoding::is_plain(encoding) {
-        bytes
-    } else {
-        match encoding::decode(encoding, bytes, capture.byte_limit()) {
-            Ok(body) => {
-                decoded = body;
-                &decoded
+impl Reading {
+    /// Takes in decompressed bytes, or with `late` compressed ones. An issue says why the copy has to be given up.
+    fn feed(&mut self, data: &[u8], capture: &Capture, late: bool) -> Option<&'static str> {
+        let limit = capture.byte_limit();
+        if let State::Begin(begun) = &mut self.state {
+            begun.extend_from_slice(data);
+            let is_stream = if late { Some(false) } else { sniff(begun, self.label, false) };
+            let too_long = begun.len() > limit;
+            let bytes = match is_stream {
+                Some(_) => std::mem::take(begun),
+                None => return too_long.then_some("capture_byte_limit"),
+            };
+            self.state = if is_stream == Some(true) {
+                State::Stream { parser: sse::Parser::new(limit), decoder: capture.protocol.stream(limit) }
+            } else {
+                State::Whole(Vec::new())
+            };
+            return self.feed(&bytes, capture, late);
+        }
+        match &mut self.state {
+            State::Begin(_) | State::Lost => {}
+            State::Whole(bytes) => {
+                if bytes.len() + data.len() > limit {
+                    return Some("capture_byte_limit");
+                }
+                bytes.extend_from_slice(data);
             }
-            Err(error) => {
-                let complete = error == Undecoded::TooLarge;
-                issues
-                    .add(undecoded(error, ["response_encoding_unknown", "response_not_decoded", "capture_byte_limit"]));
-                return Reply { issues, complete, ..Reply::default() };
+            State::Stream { parser, decoder } => {
+                parser.feed(data, &mut |frame| decoder.frame(frame.event, frame.data));
             }
         }
-    };
-    if is_stream {
-        let mut parser = sse::Parser::new(capture.byte_limit());
-        let mut decoder = capture.protocol.stream(capture.byte_limit());
-        parser.feed(text, &mut |frame| decoder.frame(frame.event, frame.data));
-        return decoder.finish(true);
+        None
     }
-    match body::parse(text) {
-        Ok(parsed) => {
-            let mut reply = capture.protocol.reply(parsed.value);
-            parsed.issues.into_iter().for_each(|issue| reply.issues.add(issue));
-            reply
+
+    fn held(&self) -> usize {
+        match &self.state {
+            State::Begin(bytes) | State::Whole(bytes) => bytes.len(),
+            State::Stream { parser, decoder } => parser.held() + decoder.held(),
+            State::Lost => 0,
         }
-        Err(_) => {
-            issues.add("response_not_json");
-            let text = String::from_utf8_lossy(text).into_owned();
-            Reply { response: text.into(), issues, complete: false, ..Reply::default() }
+    }
+
+    /// Makes the calls known as soon as a client may answer them.
+    fn register(&mut self, capture: &Capture) {
+        let State::Stream { decoder, .. } = &self.state else { return };
+        let (settled, ended) = (decoder.settled(), decoder.ended());
+        if settled && !self.settled || ended && !self.ended {
+            (self.settled, self.ended) = (settled, ended);
+            register(capture, decoder.response_id().as_deref(), &decoder.calls(), &mut self.registered);
+        }
+    }
+}
+
+/// Makes known what is not known yet.
+fn register(capture: &Capture, id: Option<&str>, calls: &[ToolCall], known: &mut Vec<ToolCall>) {
+    let Capture { scope, protocol, seen, .. } = capture;
+    let mut left = known.clone();
+    let mut new = Vec::new();
+    for call in calls {
+        match left.iter().position(|other| other == call) {
+            Some(at) => drop(left.swap_remove(at)),
+            None => new.push(call.clone()),
+        }
+    }
+    capture.shared().associations.register(*scope, protocol.name(), seen, id, &new);
+    known.extend(new);
+}
+
+fn finish_stream(mut parser: sse::Parser, mut decoder: Box<dyn ReplyStream>, end: End) -> Reply {
+    let inside = parser.is_inside_frame();
+    let mut unread = false;
+    if inside {
+        // Readers that go line by line have what its lines say without the blank one.
+        let ended = decoder.ended();
+        let mut data = Vec::new();
+        parser.finish(&mut |frame| data.push((frame.event.map(str::to_owned), frame.data.to_vec())));
+        for (event, data) in &data {
+            let readable = data.trim_ascii() == b"[DONE]" || lenient::parse(data, &mut Issues::default()).is_ok();
+            if readable {
+                decoder.frame(event.as_deref(), data);
+            }
+            // A client or an upstream that left takes the rest of the frame along; one that is at its end has said all.
+            unread |= !readable && !ended && end == End::Clean;
+        }
+    }
+    let mut reply = decoder.finish(end == End::Clean);
+    if inside {
+        reply.issues.add("unterminated_sse_frame");
+    }
+    if unread {
+        reply.issues.add("invalid_sse_chunk");
+    }
+    if parser.oversized() > 0 {
+        reply.issues.add("capture_byte_limit");
+        // A frame is missing, and with it perhaps part of a call.
+        reply.calls.iter_mut().for_each(|call| call.complete = false);
+    }
+    reply
+}
+
+/// Reads a reply that came as one body.
+fn read_whole(capture: &Capture, bytes: &[u8], late: &str, label: Label, clean: bool, issues: &mut Issues) -> Reply {
+    let limit = capture.byte_limit();
+    let (decoded, result) = encoding::decode_some(late, bytes, limit);
+    match result {
+        Ok(()) => {}
+        Err(Undecoded::TooLarge) => {
+            issues.add("capture_byte_limit");
+            return Reply { complete: true, ..Reply::default() };
+        }
+        // Clients that do not know it take the body as it is, and those that do use what they get.
+        Err(Undecoded::Unknown) => issues.add("response_encoding_ignored"),
+        Err(Undecoded::Broken) => {}
+    }
+    let broken = result == Err(Undecoded::Broken);
+    let read = |text: &[u8], issues: &mut Issues| read_text(capture, text, label, clean, issues);
+    if !broken {
+        return read(&decoded, issues);
+    }
+    let mut of_part = Issues::default();
+    let part = read(&decoded, &mut of_part);
+    if part.complete && !of_part.has("response_not_json") && !part.issues.has("missing_stream_done") {
+        issues.merge(of_part);
+        issues.add("response_encoding_cut");
+        return part;
+    }
+    let mut of_plain = Issues::default();
+    let plain = read(bytes, &mut of_plain);
+    if decoded.is_empty() && plain.complete && !of_plain.has("response_not_json") {
+        issues.merge(of_plain);
+        issues.add("response_encoding_ignored");
+        return plain;
+    }
+    issues.merge(of_part);
+    issues.add("response_not_decoded");
+    part
+}
+
+/// Reads a reply's text, an event stream or JSON.
+fn read_text(capture: &Capture, text: &[u8], label: Label, clean: bool, issues: &mut Issues) -> Reply {
+    let limit = capture.byte_limit();
+    if text.trim_ascii().is_empty() {
+        issues.add("response_empty");
+        return Reply { complete: false, ..Reply::default() };
+    }
+    let stream = |issues: &mut Issues| {
+        let text = lenient::utf8(text);
+        let mut parser = sse::Parser::new(limit);
+        let mut decoder = capture.protocol.stream(limit);
+        let mut frames = 0_u64;
+        parser.feed(&text, &mut |frame| {
+            frames += 1;
+            decoder.frame(frame.event, frame.data);
+        });
+        (frames > 0 || parser.is_inside_frame()).then(|| {
+            if label != Label::Stream {
+                issues.add("content_type_mismatch");
+            }
+            finish_stream(parser, decoder, if clean { End::Clean } else { End::Aborted })
+        })
+    };
+    let utf8 = lenient::utf8(text);
+    if sniff(&utf8, label, true) == Some(true)
+        && let Some(reply) = stream(issues)
+    {
+        return reply;
+    }
+    match lenient::parse(text, issues) {
+        Ok(value) => {
+            if label == Label::Stream {
+                issues.add("content_type_mismatch");
+            }
+            capture.protocol.reply(value)
+        }
+        Err(unreadable) => {
+            // lines that are no fields are skipped by readers of streams
+            if let Some(reply) = stream(issues).filter(|reply| !reply.calls.is_empty() || reply.id.is_some()) {
+                return reply;
+            }
+            // Of a body that broke off, clients know that they have no reply.
+            issues.add(if unreadable.cut && !clean { "response_cut" } else { "response_not_json" });
+            let text = String::from_utf8_lossy(&utf8).into_owned();
+            Reply { response: text.into(), complete: false, ..Reply::default() }
         }
     }
 }
