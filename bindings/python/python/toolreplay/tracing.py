@@ -236,15 +236,15 @@ class ExecutionRecorder:
     @overload
     def wrap(self, function: F, kind: Kind = "tool", name: str | None = None) -> F: ...
     @overload
-    def wrap(self, function: None = None, kind: Kind = "tool", name: str | None = None) -> Callable[[F], F]: ...
-    def wrap(self, function: Any = None, kind: Kind = "tool", name: str | None = None) -> Any:
+    def wrap(self, *, kind: Kind = "tool", name: str | None = None) -> Callable[[F], F]: ...
+    def wrap(self, function: Any = _HERE, kind: Kind = "tool", name: str | None = None) -> Any:
         """A function that does what `function` does, and records each call.
 
         Works for functions, async functions, methods and other callables; without a function it is a decorator with
         arguments: `@recorder.wrap(kind="model")`. The object of a method is not recorded. Generators are refused: their
         results would have to be consumed to be recorded.
         """
-        if function is None:
+        if function is _HERE:
             _check_kind(kind)
             return lambda function: self._wrap(function, kind, name)
         return self._wrap(function, kind, name)
@@ -366,8 +366,8 @@ class _Elsewhere:
     def __init__(self, trace_id: str) -> None:
         self.trace_id = trace_id
 
-    def wrap(self, function: Any = None, kind: Kind = "tool", name: str | None = None) -> Any:
-        return (lambda function: function) if function is None else function
+    def wrap(self, function: Any = _HERE, kind: Kind = "tool", name: str | None = None) -> Any:
+        return (lambda function: function) if function is _HERE else function
 
     def __reduce__(self) -> Any:
         return _again, (self.trace_id,)
