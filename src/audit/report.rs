@@ -428,18 +428,12 @@ fn visibility(input: &Input) -> Visibility {
 fn malformed(failure: &Failure, partly: bool) -> Finding {
     let what = if partly { "not all of the recording can be read" } else { "the transcript cannot be read" };
     Finding {
-        rule: &MALFORMED_TRANSCRIPT,
         level: MALFORMED_TRANSCRIPT.level,
-        index: None,
         line: failure.line,
         column: failure.column,
-        width: 0,
         file: failure.file.clone().map(Arc::new),
-        related: None,
-        related_file: None,
-        tool: None,
-        fingerprint: Fingerprint::new(&MALFORMED_TRANSCRIPT, &[failure.what.as_bytes()], 1),
         detail: Some(format!("{what}: {failure}").into()),
+        ..Finding::new(&MALFORMED_TRANSCRIPT, Fingerprint::new(&MALFORMED_TRANSCRIPT, &[failure.what.as_bytes()], 1))
     }
 }
 

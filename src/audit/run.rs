@@ -1,9 +1,9 @@
 //! Running one plan over many files.
 
+use crate::engine::{Judgement, Ruleset};
 use crate::finding::{Finding, Fingerprint, SourceFile};
-use crate::formats::{self, Foreign, Imported, Opening, Recording};
+use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, Seen};
 use crate::json::view;
-use crate::judge::{self, Bench, Judgement, Ruleset, Seen};
 use crate::limits::{Ahead, Budget, Exceeded, Start, Turns};
 use crate::rules;
 use crate::sanitize::visible;
@@ -216,7 +216,9 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
         work(place, threads);
     }
     let outcomes = outcomes.into_inner().unwrap_or_default();
-    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(Option::unwrap_or_default).collect();
+    // no outcome is no pass
+    let lost = || Outcome { failure: Some(Failure::of_file("it was not judged".to_owned())), ..Outcome::default() };
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect();
     super::chains::explain(inputs, &mut outcomes, threads);
     outcomes
 }
@@ -374,7 +376,7 @@ fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
-    let judgement = judge::judge(source, ruleset, threads)?;
+    let judgement = formats::judge(source, ruleset, threads)?;
     Ok(Outcome { judgement, ..Outcome::default() })
 }
 
@@ -407,37 +409,34 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
         None => detail,
     };
     Finding {
-        rule: &rules::BROKEN_LINK,
         level: rules::BROKEN_LINK.level,
         index: Some(*index),
         line: broken.line,
-        column: 0,
         width: broken.width,
-        file: None,
-        related: None,
-        related_file: None,
-        tool: None,
-        fingerprint: Fingerprint::new(&rules::BROKEN_LINK, &[expected.as_bytes(), b" ", found.as_bytes()], 1),
         detail: Some(detail.into()),
+        ..Finding::new(
+            &rules::BROKEN_LINK,
+            Fingerprint::new(&rules::BROKEN_LINK, &[expected.as_bytes(), b" ", found.as_bytes()], 1),
+        )
     }
 }
 
 /// Verifies a sealed transcript and judges its calls, in one pass.
 fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
     let mut verifier = Verifier::default();
-    let mut bench = Bench::new(ruleset, Layout::Sealed);
+    let mut judge = NativeJudge::new(ruleset, Layout::Sealed);
     let visit = |(links, seen): &mut (SeenLinks, Seen), visit: Visit<'_>| {
         links.visit(&visit);
         seen.visit(ruleset, &visit);
     };
     let sink = |block: &Block, (links, seen): (SeenLinks, Seen), base: Base| {
         verifier.accept(block, &links, base);
-        bench.hear(block, &seen, base);
+        judge.take(block, seen, base);
         Ok::<(), Infallible>(())
     };
     match transcript::scan(source, Layout::Sealed, threads, visit, sink) {
         Ok(total) => {
-            let (chain, mut judgement) = (verifier.chain(total), bench.judgement(total));
+            let (chain, mut judgement) = (verifier.chain(total), judge.judgement(total));
             if let Some(broken) = &chain.broken {
                 let at = judgement.findings.partition_point(|finding| finding.index < Some(broken.index));
                 judgement.findings.insert(at, broken_link(broken));

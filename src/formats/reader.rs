@@ -12,11 +12,11 @@ use super::session;
 use super::vendors::inspect;
 use super::verdict::Imported;
 use super::warnings::Code;
+use crate::call::Key;
+use crate::engine::Ruleset;
 use crate::finding::SourceFile;
 use crate::json::view::{self, Value, Wrong};
-use crate::judge::Ruleset;
 use crate::limits::{Budget, Exceeded, Start};
-use crate::rules::Key;
 use crate::transcript::{self, Block, is_blank};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -202,28 +202,36 @@ pub struct Recording {
     pairing: Pairing,
     files: Vec<SourceFile>,
     unanswered: Option<&'static str>,
+    /// The id of the format.
+    format: &'static str,
 }
 
 impl Recording {
     /// A recording of which records shall be written.
     #[must_use]
     pub fn to_write(options: &Options) -> Recording {
-        Recording::new(Key::random(), true, options)
+        Recording::new(Key::random(), None, options)
     }
 
     /// A recording that shall be judged by a ruleset.
     #[must_use]
     pub fn to_judge(ruleset: &Ruleset, options: &Options) -> Recording {
-        Recording::new(ruleset.key().clone(), false, options)
+        Recording::new(ruleset.key().clone(), Some(ruleset.clone()), options)
     }
 
-    fn new(key: Key, bodies: bool, options: &Options) -> Recording {
+    fn new(key: Key, ruleset: Option<Ruleset>, options: &Options) -> Recording {
         Recording {
             pairing: Pairing::new(key.clone()),
-            normalizing: NormalizeOptions { key, bodies, parse_json_results: options.parse_json_results },
+            normalizing: NormalizeOptions {
+                key,
+                bodies: ruleset.is_none(),
+                parse_json_results: options.parse_json_results,
+                ruleset,
+            },
             options: options.clone(),
             files: Vec::new(),
             unanswered: None,
+            format: "",
         }
     }
 
@@ -242,6 +250,7 @@ impl Recording {
         let own = self.files.len();
         self.files.push(file);
         self.unanswered = importer.unanswered;
+        self.format = importer.id;
         // agents' own files go first: what the main file repeats of them is the copy
         let companions = path.zip(importer.companions).map(|(path, find)| find(&path)).unwrap_or_default();
         for companion in companions {
@@ -345,7 +354,7 @@ impl Recording {
             let what = "not a single call was found; is it the right format?";
             self.pairing.tally.warn(Code::EmptyInput, "", Location::default(), 1, what);
         }
-        Ok(Imported::new(self.pairing, order, self.files, &self.options))
+        Ok(Imported::new(self.pairing, order, self.files, &self.options, self.format))
     }
 }
 
@@ -367,7 +376,7 @@ fn block_events(block: &Block, importer: &'static Format, options: &NormalizeOpt
         let end = memchr::memchr(b'\n', rest);
         let line = &rest[..end.unwrap_or(rest.len())];
         rest = &rest[(line.len() + 1).min(rest.len())..];
-        out.on_line(lines);
+        out.on_line(lines, line);
         if !is_blank(line) {
             // only the last line of a file has no end
             one_line(line, end.is_none(), importer, &mut out);

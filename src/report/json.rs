@@ -257,8 +257,41 @@ struct JsonFinding {
     message: String,
     /// The earlier call it refers to.
     related: Option<JsonPlace>,
+    /// How many calls belong to it; left out where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    /// Further calls that belong to it, in order; at most 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    others: Vec<JsonPlace>,
+    /// The call never ran.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    never_ran: bool,
+    /// Which of the rule's patterns it is, for rules that have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'static str>,
+    /// The argument that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argument: Option<JsonArgument>,
     /// The same for the same finding in later runs, wherever its line moves.
     fingerprint: String,
+}
+
+/// Where one argument of a call stands.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonArgument {
+    /// Its JSON Pointer within the arguments.
+    pointer: String,
+    /// The line, from 1.
+    line: u64,
+    /// The column, in characters from 1; left out where only the line is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u64>,
+    /// Its length in UTF-16 code units; left out where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
 }
 
 /// A call in the same recording.
@@ -414,6 +447,20 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             index: place.index,
             line: place.line,
             path: finding.related_file.as_ref().map(|file| file.shown.clone()),
+        }),
+        count: (finding.count > 0).then_some(finding.count),
+        others: finding
+            .others
+            .iter()
+            .map(|place| JsonPlace { index: place.index, line: place.line, path: None })
+            .collect(),
+        never_ran: finding.never_ran,
+        pattern: finding.pattern,
+        argument: finding.argument.as_ref().map(|argument| JsonArgument {
+            pointer: visible(&argument.pointer).into_owned(),
+            line: argument.line,
+            column: (argument.column > 0).then_some(argument.column),
+            width: (argument.width > 0).then_some(argument.width),
         }),
         fingerprint: finding.fingerprint.to_string(),
     }

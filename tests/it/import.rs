@@ -63,7 +63,7 @@ fn a_finding_in_a_document_points_at_its_value() {
     let folder = tempfile::tempdir().unwrap();
     let call = |id: &str| json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": {"name": "get", "arguments": "{}"}}]});
     let tool = |text: &str| json!({"role": "tool", "tool_call_id": "x", "content": text});
-    let messages = json!([call("x"), tool("1"), call("x"), tool("2")]);
+    let messages = json!([call("x"), tool("1"), call("x"), tool("1")]);
     let text = messages.to_string();
     let (_, report) = audit(&written(&folder, "one-line.json", &text), &[]);
     let finding = &report["findings"][0];
@@ -334,6 +334,6 @@ fn damaged_recordings_are_survived() {
 #[test]
 fn results_that_are_json_texts_are_parsed_on_request_alone() {
     let sample = "samples/import/openai-chat/messages.json";
-    assert!(run(["import", sample]).stdout.contains(r#""response":{"content":"{\"seat\": 4}"}"#));
-    assert!(run(["import", sample, "--parse-json-results"]).stdout.contains(r#""response":{"seat":4}"#));
+    assert!(run(["import", sample]).stdout.contains(r#","content":"{\"seat\": 4}"}"#));
+    assert!(run(["import", sample, "--parse-json-results"]).stdout.contains(r#","turn":1},"seat":4}"#));
 }

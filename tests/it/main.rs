@@ -14,6 +14,7 @@ mod audit;
 mod canonical;
 mod captures;
 mod cli;
+mod equality;
 mod generated;
 mod hostile;
 mod import;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Verdict};
 use toolreplay::finding::Level;
 use toolreplay::formats::{self, Options};
-use toolreplay::judge::Ruleset;
+use toolreplay::engine::Ruleset;
 use toolreplay::report::{self, Format};
 use toolreplay::seal::{self as chain, SealError};
 use toolreplay::tools::ToolSet;

@@ -12,9 +12,9 @@ use toolreplay::audit::{
     self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Signing, Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
+use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
-use toolreplay::judge::Ruleset;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
 use toolreplay::scope::Scope;

@@ -4,6 +4,7 @@ use crate::args::{Common, ImportArgs};
 use crate::exit::{self, Outcome};
 use crate::guard::{self, Writes};
 use crate::inputs::{self, Place};
+use crate::interrupt::{self, Removed};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use std::io::{self, Read as _};
@@ -185,7 +186,7 @@ fn failure(imported: &Imported, inputs: &[Input], options: &Options) -> Option<S
 /// A transcript, whatever format it came in.
 pub(crate) enum Transcript {
     /// In a file, which may be read more than once; the second part removes it in the end if it is a temporary one.
-    File(PathBuf, Option<tempfile::NamedTempFile>),
+    File(PathBuf, Option<(tempfile::NamedTempFile, Removed)>),
     /// What can be read only once.
     Stream(Box<dyn io::Read + Send>),
 }
@@ -212,7 +213,8 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
     if let Some(why) = failure(&imported, inputs, &options) {
         bail!("{why}");
     }
-    let mut file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+    let (mut file, removed) =
+        interrupt::removing(tempfile::NamedTempFile::new).context("cannot make a temporary file")?;
     let parts = imported.parts();
     let written = parts.iter().try_for_each(|part| {
         let mut out = io::BufWriter::with_capacity(64 << 10, file.as_file_mut());
@@ -220,7 +222,7 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
         io::Write::flush(&mut out)
     });
     written.context("cannot write a temporary file")?;
-    Ok(Transcript::File(file.path().to_owned(), Some(file)))
+    Ok(Transcript::File(file.path().to_owned(), Some((file, removed))))
 }
 
 /// Whether a path is a file that is not compressed. A pipe must not be opened a second time.

@@ -7,7 +7,7 @@ use crate::{guard, output};
 use anyhow::bail;
 use std::path::PathBuf;
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
-use toolreplay::judge::Ruleset;
+use toolreplay::engine::Ruleset;
 use toolreplay::tools::ToolSet;
 
 pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Plan};
-use toolreplay::judge::Ruleset;
+use toolreplay::engine::Ruleset;
 use toolreplay::scope::{MAX_SCOPE, Scope};
 
 pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {

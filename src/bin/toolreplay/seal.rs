@@ -87,17 +87,25 @@ fn output(args: &SealArgs) -> Option<&Path> {
 }
 
 fn to_file(output: &Path, source: impl Read + Send, sealing: &Sealing<'_>, signers: &Signers) -> anyhow::Result<()> {
+    let mut failure = None;
     let mut sealed = None;
-    let written = output::to_file(output, |out| {
-        let done = write(source, sealing, out);
-        let failed = done.is_err();
-        sealed = Some(done);
-        if failed { Err(io::Error::other("sealing failed")) } else { Ok(()) }
+    let threads = sealing.common.threads();
+    let written = output::to_file(output, |out| match seal_from(source, threads, out, sealing.start) {
+        Ok(done) => {
+            sealed = Some(done);
+            Ok(())
+        }
+        // it is given the path that was asked for
+        Err(SealError::Write(error)) => Err(error),
+        Err(SealError::Read(error)) => {
+            failure = Some(refused(sealing.shown, error));
+            Err(io::Error::other("sealing failed"))
+        }
     });
-    match sealed {
-        Some(Err(error)) => Err(error),
-        Some(Ok(sealed)) => written.and_then(|()| signers.sign(output, &sealed, sealing.common.threads())),
-        None => written,
+    match (failure, sealed) {
+        (Some(error), _) => Err(error),
+        (None, Some(sealed)) => written.and_then(|()| signers.sign(output, &sealed, threads)),
+        (None, None) => written,
     }
 }
 

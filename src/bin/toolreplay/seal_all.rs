@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
-use toolreplay::judge::Judgement;
+use toolreplay::engine::Judgement;
 use toolreplay::limits::Budget;
 use toolreplay::seal::{Chain, GENESIS, SealError, Sealed, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
