@@ -236,7 +236,8 @@ fn record_fields<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Fields<'py>>
         for part in ["__dict__", "__pydantic_extra__"] {
             let Ok(stored) = read(pyo3::types::PyString::new(py, part).as_any()) else { continue };
             if let Ok(stored) = stored.cast::<PyDict>() {
-                let is_out = |name: &Bound<'py, PyAny>| name.extract::<String>().is_ok_and(|name| excluded.contains(&name));
+                let is_out =
+                    |name: &Bound<'py, PyAny>| name.extract::<String>().is_ok_and(|name| excluded.contains(&name));
                 fields.extend(stored.iter().filter(|(name, _)| !is_out(name)));
             }
         }

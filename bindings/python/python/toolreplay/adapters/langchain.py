@@ -154,28 +154,24 @@ class RecordingHandler(BaseCallbackHandler):
     @quiet
     def on_tool_end(self, output: Any, *, run_id: Any, **more: Any) -> None:
         failed = isinstance(output, ToolMessage) and output.status == "error"
-        if not self._reached(run_id, failed):
+        if not self._reached(run_id):
             return
         if failed:
             self._spans.end(run_id, error="ToolError")
         else:
             self._spans.end(run_id, output.content if isinstance(output, ToolMessage) else output)
 
-    def _reached(self, run_id: Any, failed: bool) -> bool:
-        """Whether a tool that ends was recorded: one that failed before its arguments were found valid did not run."""
-        begin = self._starting.get(run_id)
+    def _reached(self, run_id: Any) -> bool:
+        """Whether a tool that ends was recorded: where its arguments were not found valid it did not run."""
+        begin = self._starting.pop(run_id, None)
         if begin is not None:
             _waiting.set(tuple(one for one in _waiting.get() if one is not begin))
-            if failed:
-                del self._starting[run_id]
-            else:
-                begin()
-        return self._spans.release(run_id)
+        return self._spans.release(run_id) and begin is None
 
     @quiet
     def on_tool_error(self, error: BaseException, *, run_id: Any, **more: Any) -> None:
-        self._reached(run_id, True)
-        self._end_with_error(run_id, error, claimed=False)
+        if self._reached(run_id):
+            self._end_with_error(run_id, error, claimed=False)
 
     @quiet
     def on_retriever_start(
