@@ -207,6 +207,17 @@ impl Verdict {
     }
 }
 
+/// Something with the digest of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digested {
+    /// Its name: a path, where it is a file.
+    pub name: String,
+    /// What kind of digest: `sha256`, or `gitCommit` for a revision.
+    pub algorithm: &'static str,
+    /// The digest in hexadecimal digits.
+    pub digest: String,
+}
+
 /// Everything a run found out, filtered, judged and in order.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -218,6 +229,10 @@ pub struct Report {
     pub suppressed: u64,
     /// Findings below the lowest level that is reported.
     pub below_min_level: u64,
+    /// What the files were judged by, where somebody asked.
+    pub judged_by: Vec<Digested>,
+    /// The files, where somebody asked.
+    pub subjects: Vec<Digested>,
     /// What must be said besides: suppressions that did nothing.
     pub remarks: Vec<String>,
     /// What was looked at.
@@ -302,6 +317,8 @@ impl Report {
             files,
             suppressed: sieve.suppressed,
             below_min_level: sieve.below_min_level,
+            judged_by: Vec::new(),
+            subjects: Vec::new(),
             remarks: sieve.remarks().into_iter().chain(open_seals).collect(),
             coverage,
             fail_on: settings.fail_on,

@@ -10,6 +10,7 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod attest;
 mod audit;
 mod canonical;
 mod captures;
@@ -20,6 +21,8 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(unix)]
 mod redact;
 mod refusals;

@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{changes, guard, progress, scope, signing};
+use crate::{attest, changes, guard, progress, scope, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
@@ -85,6 +85,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }
+    attest::subjects(&mut report, &found.inputs, &targets);
+    let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
+    attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
     let code = output::finish(&report, &targets, found.alone, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     if report.verdict == Verdict::Inconclusive {

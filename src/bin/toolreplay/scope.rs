@@ -2,7 +2,8 @@
 
 use crate::args::{Common, ScopeArgs};
 use crate::exit::Outcome;
-use crate::{guard, output, replay};
+use crate::inputs::Place;
+use crate::{attest, guard, output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::Read as _;
@@ -15,7 +16,10 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
     guard::reports(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
     let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?), args.importing.options());
-    let report = replay::report(Command::Scope, &replay::inputs(&args.files)?, &plan, common);
+    let inputs = replay::inputs(&args.files)?;
+    let mut report = replay::report(Command::Scope, &inputs, &plan, common);
+    attest::subjects(&mut report, &inputs, &targets);
+    attest::judged_by(&mut report, &Place::current()?, None, [args.scope.as_path()], &targets)?;
     output::finish(&report, &targets, args.files.len() == 1, common)
 }
 
