@@ -40,7 +40,7 @@ impl fmt::Display for Level {
 }
 
 /// A tool's name as findings keep it: cut to a readable length, and with what tells the whole name from every other.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolName {
     /// At most 200 characters, lone surrogates as their escapes.
     pub shown: Box<str>,
@@ -55,15 +55,15 @@ impl ToolName {
         ToolName { shown, identity: short_digest(&[canonical]) }
     }
 
-    /// Whether this is exactly the given name.
+    /// The name that a text is.
     #[must_use]
-    pub fn is(&self, name: &str) -> bool {
-        self.identity == short_digest(&[&canonical_string(name)])
+    pub fn of(name: &str) -> ToolName {
+        ToolName::new(&canonical_string(name))
     }
 }
 
-/// Characters of a tool's name that findings keep.
-const TOOL_NAME: usize = 200;
+/// Characters of a name that findings keep.
+pub(crate) const TOOL_NAME: usize = 200;
 
 /// Half of the SHA-256 of the parts, one behind the other.
 fn short_digest(parts: &[&[u8]]) -> [u8; 16] {
@@ -106,6 +106,19 @@ pub struct Place {
     pub line: u64,
 }
 
+/// Where one argument of a call stands in the recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentPlace {
+    /// Its JSON Pointer within the arguments.
+    pub pointer: String,
+    /// The physical line, from 1.
+    pub line: u64,
+    /// The column, in characters from 1; 0: the whole line.
+    pub column: u64,
+    /// Its length in UTF-16 code units; 0 if unknown.
+    pub width: u32,
+}
+
 /// A file that a recording consists of besides the one that was named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
@@ -136,6 +149,16 @@ pub struct Finding {
     pub file: Option<Arc<SourceFile>>,
     /// The other record.
     pub related: Option<Place>,
+    /// Further records that belong to it, in order.
+    pub others: Vec<Place>,
+    /// How many calls belong to it; 0: it is about one.
+    pub count: u64,
+    /// The call that it is about never ran.
+    pub never_ran: bool,
+    /// Which of the rule's patterns it is, for rules that have several.
+    pub pattern: Option<&'static str>,
+    /// The argument that it is about.
+    pub argument: Option<ArgumentPlace>,
     /// The file of the other record, if it is not the one that was named.
     pub related_file: Option<Arc<SourceFile>>,
     /// The tool that was called.
@@ -147,6 +170,30 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A finding about a file as a whole, with nothing said besides.
+    #[must_use]
+    pub fn new(rule: &'static Rule, fingerprint: Fingerprint) -> Finding {
+        Finding {
+            rule,
+            level: rule.level,
+            index: None,
+            line: 0,
+            column: 0,
+            width: 0,
+            file: None,
+            related: None,
+            others: Vec::new(),
+            count: 0,
+            never_ran: false,
+            pattern: None,
+            argument: None,
+            related_file: None,
+            tool: None,
+            detail: None,
+            fingerprint,
+        }
+    }
+
     /// The message, without its place and not yet made safe to print.
     #[must_use]
     pub fn message(&self) -> String {

@@ -1,7 +1,8 @@
 //! Audits what an AI agent did from the recording of its tool calls. It never runs a tool.
 //!
 //! ```
-//! use toolreplay::judge::{Ruleset, judge};
+//! use toolreplay::engine::Ruleset;
+//! use toolreplay::formats::judge;
 //! use toolreplay::seal::{seal, verify};
 //! use toolreplay::tools::ToolSet;
 //!
@@ -20,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! From bytes to a report: [`json`] validates and canonicalises, [`transcript`] reads records, [`judge`] and [`seal`]
-//! hold them against [`rules`] and hash chain, [`audit`] does so for many files and makes one [`audit::Report`], which
+//! From bytes to a report: [`json`] validates and canonicalises, [`transcript`] reads records, [`formats`] makes calls
+//! of every kind of recording, [`engine`] and [`seal`] hold them against [`rules`] and hash chain, [`audit`] does so for many files and makes one [`audit::Report`], which
 //! [`report`] writes in every format.
 //!
 //! The order of the modules below is that of the layers: a module uses only modules declared above it, and a test holds
@@ -39,6 +40,8 @@ pub mod transcript;
 
 pub mod finding;
 
+pub mod call;
+
 pub mod tools;
 
 pub mod shell;
@@ -47,7 +50,7 @@ pub mod scope;
 
 pub mod rules;
 
-pub mod judge;
+pub mod engine;
 
 pub mod seal;
 

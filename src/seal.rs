@@ -3,6 +3,10 @@
 //! `docs/format.md`, section 3, is normative. A seal is no signature: it says that nothing was changed since a digest
 //! that somebody kept elsewhere, not who made it.
 
+mod damage;
+
+pub use damage::{Damage, damage};
+
 use crate::json::{Canonical, Scratch};
 use crate::sanitize::{clip, visible};
 use crate::transcript::utf16_width;
@@ -44,7 +48,22 @@ pub enum SealError {
 /// # Errors
 /// A line that is no record, or a write that failed.
 pub fn seal(source: impl Read + Send, threads: usize, out: &mut (dyn Write + Send)) -> Result<Sealed, SealError> {
-    let mut prev = *GENESIS.as_bytes().first_chunk::<HEX>().unwrap_or(&[b'0'; HEX]);
+    seal_from(source, threads, out, GENESIS)
+}
+
+/// The same, with another first `prev`: the last digest of the chain that this one goes on from.
+///
+/// # Errors
+/// A line that is no record, a write that failed, a `start` that is no digest.
+pub fn seal_from(
+    source: impl Read + Send,
+    threads: usize,
+    out: &mut (dyn Write + Send),
+    start: &str,
+) -> Result<Sealed, SealError> {
+    let digest = Some(start.as_bytes()).filter(|start| is_digest(start)).and_then(<[u8]>::first_chunk::<HEX>);
+    let refused = || SealError::Write(io::Error::other("a chain goes on from 64 lower-case hexadecimal digits"));
+    let mut prev = *digest.ok_or_else(refused)?;
     let mut scratch = Scratch::default();
     let sink = |block: &Block, mut links: Links, _: Base| {
         let (mut start, mut written) = (0, 0);
@@ -232,6 +251,8 @@ pub enum Break {
     Extends,
     /// The last digest is not the expected one.
     Head,
+    /// Another chain goes on from the link that this one goes on from.
+    Fork,
 }
 
 /// What stands in the place of a digest where a chain ends too early.
@@ -252,6 +273,8 @@ pub struct BrokenLink {
     pub expected: String,
     /// The digest that stands there, made safe to print.
     pub found: String,
+    /// In which way the chain is broken, where that was looked at and can be told.
+    pub damage: Option<Damage>,
 }
 
 /// A sealed transcript, read and recomputed.
@@ -261,6 +284,8 @@ pub struct Chain {
     pub links: u64,
     /// The last stored digest, [`GENESIS`] for an empty chain, made safe to print.
     pub head: String,
+    /// The first `prev`, made safe to print: [`GENESIS`], or the last digest of the chain that this one goes on from.
+    pub start: String,
     /// The line of the last link, 0 for an empty chain.
     pub head_line: u64,
     /// The first link that does not hold; `None`: the chain is intact.
@@ -278,6 +303,7 @@ impl Chain {
                 width: 0,
                 expected: expected.to_owned(),
                 found: self.head.clone(),
+                damage: None,
             });
         }
     }
@@ -288,7 +314,27 @@ impl Chain {
 /// # Errors
 /// A line that is no link, wherever it stands: a file that is malformed cannot be judged.
 pub fn verify(source: impl Read + Send, threads: usize) -> Result<Chain, ReadError> {
-    let mut verifier = Verifier::default();
+    verify_from(source, threads, Start::Genesis)
+}
+
+/// Where a chain starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Start<'s> {
+    /// At [`GENESIS`].
+    #[default]
+    Genesis,
+    /// Behind the chain with this last digest.
+    After(&'s str),
+    /// At whatever digest its first link names.
+    Any,
+}
+
+/// Reads a sealed transcript that may go on from another one, and recomputes every link.
+///
+/// # Errors
+/// A line that is no link, wherever it stands.
+pub fn verify_from(source: impl Read + Send, threads: usize, start: Start<'_>) -> Result<Chain, ReadError> {
+    let mut verifier = Verifier::starting(start);
     let sink = |block: &Block, seen: SeenLinks, base: Base| {
         verifier.accept(block, &seen, base);
         Ok::<(), Infallible>(())
@@ -367,6 +413,11 @@ impl SeenLinks {
     }
 }
 
+/// Whether this is a digest as links have it.
+fn is_digest(text: &[u8]) -> bool {
+    text.len() == HEX && text.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn unquoted(literal: &[u8]) -> Option<&[u8]> {
     literal.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
@@ -378,21 +429,55 @@ pub(crate) fn shown(literal: &[u8]) -> String {
 }
 
 /// Follows a chain block by block.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Verifier {
-    /// The last stored digest as a JSON string; empty before the first link.
+    /// What the first `prev` must be, as a JSON string; empty: any digest.
+    start: Vec<u8>,
+    /// The first stored `prev`, and the last stored digest, as JSON strings; empty before the first link.
+    first_prev: Vec<u8>,
     head: Vec<u8>,
     head_line: u64,
     broken: Option<BrokenLink>,
     scratch: Scratch,
 }
 
+impl Default for Verifier {
+    fn default() -> Verifier {
+        Verifier::starting(Start::Genesis)
+    }
+}
+
 impl Verifier {
+    fn starting(start: Start<'_>) -> Verifier {
+        let start = match start {
+            Start::Genesis => format!("\"{GENESIS}\"").into_bytes(),
+            Start::After(digest) => format!("\"{digest}\"").into_bytes(),
+            Start::Any => Vec::new(),
+        };
+        let (first_prev, head) = (Vec::new(), Vec::new());
+        Verifier { start, first_prev, head, head_line: 0, broken: None, scratch: Scratch::default() }
+    }
+
+    /// What the `prev` of a link must be that has none before it.
+    fn start(&self) -> Vec<u8> {
+        let any = self.start.is_empty() && unquoted(&self.first_prev).is_some_and(is_digest);
+        if any {
+            self.first_prev.clone()
+        } else if self.start.is_empty() {
+            format!("\"{GENESIS}\"").into_bytes()
+        } else {
+            self.start.clone()
+        }
+    }
+
     /// Takes in the next block.
     pub(crate) fn accept(&mut self, block: &Block, seen: &SeenLinks, base: Base) {
         let Some((first, first_index, first_prev)) = &seen.first else { return };
+        if self.head.is_empty() {
+            self.first_prev.clone_from(first_prev);
+        }
         if self.broken.is_none() {
-            let head = if self.head.is_empty() { format!("\"{GENESIS}\"").into_bytes() } else { self.head.clone() };
+            let head = if self.head.is_empty() { self.start() } else { self.head.clone() };
             let fault = if *first_prev != head {
                 Some((first, Fault::Prev(head)))
             } else if *first_index != Some(base.records) {
@@ -423,13 +508,14 @@ impl Verifier {
             }
         };
         let width = utf16_width(record.text);
-        Some(BrokenLink { kind: Break::Link, index, line, width, expected, found })
+        Some(BrokenLink { kind: Break::Link, index, line, width, expected, found, damage: None })
     }
 
     /// The chain, when all blocks were taken in.
     pub(crate) fn chain(self, total: Base) -> Chain {
-        let head = if self.head.is_empty() { GENESIS.to_owned() } else { shown(&self.head) };
-        Chain { links: total.records, head, head_line: self.head_line, broken: self.broken }
+        let start = if self.head.is_empty() { self.start() } else { self.first_prev };
+        let head = if self.head.is_empty() { shown(&start) } else { shown(&self.head) };
+        Chain { links: total.records, head, start: shown(&start), head_line: self.head_line, broken: self.broken }
     }
 }
 
@@ -469,7 +555,8 @@ pub fn extends(old: impl Read, new: impl Read) -> Result<Option<BrokenLink>, Ext
         let Some(found) = new.next_record().map_err(ExtendsError::New)? else {
             let expected = shown(&expected.digest().to_vec());
             let found = END.to_owned();
-            return Ok(Some(BrokenLink { kind, index, line: last_line, width: 0, expected, found }));
+            let damage = Some(Damage::Cut);
+            return Ok(Some(BrokenLink { kind, index, line: last_line, width: 0, expected, found, damage }));
         };
         let same = |field: fn(&Record<'_>) -> Vec<u8>| field(&expected) == field(&found);
         let all_same = same(|link| link.digest().to_vec())
@@ -481,13 +568,17 @@ pub fn extends(old: impl Read, new: impl Read) -> Result<Option<BrokenLink>, Ext
         if !all_same {
             let stored = found.digest().to_vec();
             let mut demanded = expected.digest().to_vec();
+            // of two chains that both hold, each has a link that goes on from the same one
+            let mut damage = Some(Damage::Forked);
             if demanded == stored {
+                damage = None;
                 // the old chain itself was edited: show what its link would have to say
                 demanded = recomputed(&expected, index, &demanded).into_bytes();
             }
             let width = utf16_width(found.text);
             let (expected, line) = (shown(&demanded), found.line);
-            return Ok(Some(BrokenLink { kind, index, line, width, expected, found: shown(&stored) }));
+            let found = shown(&stored);
+            return Ok(Some(BrokenLink { kind, index, line, width, expected, found, damage }));
         }
         index += 1;
         last_line = found.line;

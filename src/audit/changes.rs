@@ -255,18 +255,9 @@ pub fn parted(found: &Mismatch, transcript: &str, sealed: &str, on_sealed: bool)
 
 pub(super) fn about(rule: &'static Rule, level: Level, subject: &str, detail: String) -> Finding {
     Finding {
-        rule,
         level,
-        index: None,
-        line: 0,
-        column: 0,
-        width: 0,
-        file: None,
-        related: None,
-        related_file: None,
-        tool: None,
         detail: Some(detail.into()),
-        fingerprint: Fingerprint::new(rule, &[subject.as_bytes()], 1),
+        ..Finding::new(rule, Fingerprint::new(rule, &[subject.as_bytes()], 1))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Running one plan over many files.
 
+use crate::engine::{Judgement, Ruleset};
 use crate::finding::{Finding, Fingerprint, SourceFile};
-use crate::formats::{self, Foreign, Imported, Opening, Recording};
+use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, Seen, Unknown};
 use crate::json::view;
-use crate::judge::{self, Bench, Judgement, Ruleset, Seen};
 use crate::limits::{Ahead, Budget, Exceeded, Start, Turns};
 use crate::rules;
 use crate::sanitize::visible;
@@ -216,7 +216,11 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
         work(place, threads);
     }
     let outcomes = outcomes.into_inner().unwrap_or_default();
-    outcomes.into_iter().map(Option::unwrap_or_default).collect()
+    // no outcome is no pass
+    let lost = || Outcome { failure: Some(Failure::of_file("it was not judged".to_owned())), ..Outcome::default() };
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect();
+    super::chains::explain(inputs, &mut outcomes, threads);
+    outcomes
 }
 
 /// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
@@ -255,9 +259,8 @@ fn one(
         Plan::Judge(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => judged(counted(source), ruleset, threads),
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, false),
-            Opening::Unknown(source, why, foreign) => {
-                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
-            }
+            Opening::Unknown(unknown) => no_recording(unknown, threads),
+            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
         }),
         Plan::Verify(head, _) => verified(counted(Box::new(budget.lines(source))), head.as_deref(), threads),
         Plan::Audit(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
@@ -271,10 +274,8 @@ fn one(
                 }
             }
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, true),
-            Opening::Unknown(..) if passes_over(input) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
-            Opening::Unknown(source, why, foreign) => {
-                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
-            }
+            Opening::Unknown(unknown) => no_recording(unknown, threads),
+            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
         }),
     });
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
@@ -287,18 +288,12 @@ fn open(input: &Input) -> Result<Source, Failure> {
 }
 
 fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
-    match formats::open(source, input.path.as_deref(), options) {
-        // in a folder there is much JSON that is no recording
-        Err(formats::ImportError::Refused(why)) if passes_over(input) => {
-            Ok(Opening::Unknown(Box::new(io::empty()), why, true))
-        }
-        opened => opened.map_err(Failure::from),
-    }
-}
-
-/// Whether a file that is no recording is nobody's loss: it was found in a folder, and its name promises nothing.
-fn passes_over(input: &Input) -> bool {
-    !input.named && input.path.as_deref().is_some_and(formats::may_be_anything)
+    let opened = match &input.path {
+        // in a folder there is much that is no recording
+        Some(path) if !input.named => formats::open_found(source, path, options),
+        path => formats::open(source, path.as_deref(), options),
+    };
+    opened.map_err(Failure::from)
 }
 
 impl From<formats::ImportError> for Failure {
@@ -311,13 +306,17 @@ impl From<formats::ImportError> for Failure {
 }
 
 /// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
-fn no_recording(source: impl Read + Send, why: Option<String>, threads: usize) -> Result<Outcome, Failure> {
-    match seal::check(source, threads) {
+fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
+    let why = visible(&unknown.why).into_owned();
+    if unknown.is_document() {
+        return Err(Failure::of_file(format!("neither a transcript nor a recording: {why}")));
+    }
+    let is_json = unknown.is_json();
+    match seal::check(unknown.source, threads) {
         Ok(()) => Ok(Outcome::default()),
         Err(error) => {
             let mut failure = Failure::from(error);
-            if let Some(why) = why {
-                let why = visible(&why).into_owned();
+            if is_json {
                 failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
             }
             Err(failure)
@@ -344,7 +343,7 @@ fn imported(
             Opening::Foreign(foreign) => recording
                 .add(foreign, more.source_file(), &|path| more.beside(path), threads)
                 .map_err(|error| failed(error.into()))?,
-            Opening::Native(_) | Opening::Unknown(..) => {
+            Opening::Native(_) | Opening::Unknown(..) | Opening::Other(..) => {
                 let what = "it is no recording of the format that the others of its session have".to_owned();
                 return Err(failed(Failure::of_file(what)));
             }
@@ -372,7 +371,7 @@ fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
-    let judgement = judge::judge(source, ruleset, threads)?;
+    let judgement = formats::judge(source, ruleset, threads)?;
     Ok(Outcome { judgement, ..Outcome::default() })
 }
 
@@ -398,39 +397,41 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
             format!("it does not extend the older chain: at index {index} expected {expected}, found {found}")
         }
         Break::Head => format!("its last digest is not the expected one: expected {expected}, found {found}"),
+        Break::Fork => format!("{found} goes on from {expected} as well"),
+    };
+    let detail = match broken.damage {
+        Some(damage) => format!("{detail}: {}", damage.words()),
+        None => detail,
     };
     Finding {
-        rule: &rules::BROKEN_LINK,
         level: rules::BROKEN_LINK.level,
         index: Some(*index),
         line: broken.line,
-        column: 0,
         width: broken.width,
-        file: None,
-        related: None,
-        related_file: None,
-        tool: None,
-        fingerprint: Fingerprint::new(&rules::BROKEN_LINK, &[expected.as_bytes(), b" ", found.as_bytes()], 1),
         detail: Some(detail.into()),
+        ..Finding::new(
+            &rules::BROKEN_LINK,
+            Fingerprint::new(&rules::BROKEN_LINK, &[expected.as_bytes(), b" ", found.as_bytes()], 1),
+        )
     }
 }
 
 /// Verifies a sealed transcript and judges its calls, in one pass.
 fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
     let mut verifier = Verifier::default();
-    let mut bench = Bench::new(ruleset, Layout::Sealed);
+    let mut judge = NativeJudge::new(ruleset, Layout::Sealed);
     let visit = |(links, seen): &mut (SeenLinks, Seen), visit: Visit<'_>| {
         links.visit(&visit);
         seen.visit(ruleset, &visit);
     };
     let sink = |block: &Block, (links, seen): (SeenLinks, Seen), base: Base| {
         verifier.accept(block, &links, base);
-        bench.hear(block, &seen, base);
+        judge.take(block, seen, base);
         Ok::<(), Infallible>(())
     };
     match transcript::scan(source, Layout::Sealed, threads, visit, sink) {
         Ok(total) => {
-            let (chain, mut judgement) = (verifier.chain(total), bench.judgement(total));
+            let (chain, mut judgement) = (verifier.chain(total), judge.judgement(total));
             if let Some(broken) = &chain.broken {
                 let at = judgement.findings.partition_point(|finding| finding.index < Some(broken.index));
                 judgement.findings.insert(at, broken_link(broken));
@@ -444,7 +445,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 
 /// Which of the two a text is, by the fields of its first record, and the text from its start.
 pub(super) fn told_apart<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
-    let mut start = Start::read(source, 64 << 10)?;
+    let mut start = Start::read(source, 64 << 10).map_err(|(_, error)| error)?;
     while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
         match start.grow(&Budget::default()) {
             // its reader meets it again, and says where
@@ -479,7 +480,7 @@ impl<R: Read> Read for Counted<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Scope;
+    use crate::scope::Policy;
     use crate::tools::ToolSet;
     use std::io::{Cursor, Write as _};
 
@@ -492,9 +493,12 @@ mod tests {
         let mut sealed = Vec::new();
         seal::seal(text.as_bytes(), 1, &mut sealed).unwrap();
         let edited = String::from_utf8_lossy(&sealed).replace("\"get\"", "\"got\"").into_bytes();
-        let scope = Scope::parse(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
+        let scope = Policy::read(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
         let plans = [
-            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), formats::Options::default()),
+            Plan::Audit(
+                Ruleset::audit(ToolSet::default_mutators(), Some(std::sync::Arc::new(scope.into()))),
+                formats::Options::default(),
+            ),
             Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), formats::Options::default()),
             Plan::Verify(Some("0".repeat(64)), Budget::default()),
         ];

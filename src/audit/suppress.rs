@@ -2,9 +2,10 @@
 
 use super::report::Settings;
 use crate::config::{Date, Suppression};
-use crate::finding::Finding;
+use crate::finding::{Finding, ToolName};
 use crate::rules::NON_DETERMINISM;
 use crate::sanitize::visible;
+use std::collections::{BTreeSet, HashMap};
 
 /// What of the findings is kept, and the count of what is not.
 pub(super) struct Sieve<'s> {
@@ -40,54 +41,98 @@ impl<'s> Sieve<'s> {
     }
 }
 
-/// The suppressions of a run, and how often each matched.
+/// The suppressions of a run, and how often each matched. They are many and findings too, so each is found by what it says
+/// that the fewest others say.
 struct Suppressions<'s> {
     all: Vec<Compiled<'s>>,
+    /// Places in `all`, of those in force; of several that say the same, the first.
+    by_key: HashMap<Key<'s>, Vec<usize>>,
+    /// The lengths of the keys that are parts of paths.
+    starts: BTreeSet<usize>,
+    ends: BTreeSet<usize>,
 }
 
 struct Compiled<'s> {
     suppression: &'s Suppression,
     path: Option<glob::Pattern>,
+    tool: Option<ToolName>,
     expired: bool,
+    /// The first suppression with the same selectors.
+    same_as: usize,
     matches: u64,
+}
+
+/// What a suppression says and a finding can be asked for.
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'s> {
+    Rule(&'s str),
+    Tool(ToolName),
+    Fingerprint(&'s str),
+    /// What the paths that a glob fits begin and end with.
+    Start(&'s str),
+    End(&'s str),
 }
 
 impl<'s> Suppressions<'s> {
     fn new(all: &'s [Suppression], today: Option<Date>) -> Suppressions<'s> {
-        let compile = |suppression: &'s Suppression| Compiled {
-            suppression,
-            // the configuration was refused if this is none
-            path: suppression
-                .path
-                .as_deref()
-                .and_then(|path| glob::Pattern::new(path.strip_prefix("./").unwrap_or(path)).ok()),
-            expired: suppression.expires.zip(today).is_some_and(|(expires, today)| today > expires),
-            matches: 0,
+        let mut first = HashMap::new();
+        let compile = |(place, suppression): (usize, &'s Suppression)| {
+            let Suppression { rule, path, tool, fingerprint, expires, .. } = suppression;
+            let expired = expires.zip(today).is_some_and(|(expires, today)| today > expires);
+            Compiled {
+                suppression,
+                // the configuration was refused if this is none
+                path: path.as_deref().and_then(|path| glob::Pattern::new(from_root(path)).ok()),
+                tool: tool.as_deref().map(ToolName::of),
+                expired,
+                same_as: *first.entry((rule, path, tool, fingerprint, expired)).or_insert(place),
+                matches: 0,
+            }
         };
-        Suppressions { all: all.iter().map(compile).collect() }
+        let all: Vec<Compiled<'s>> = all.iter().enumerate().map(compile).collect();
+        let mut counts: HashMap<Key<'s>, usize> = HashMap::new();
+        let in_force = || all.iter().enumerate().filter(|(place, it)| !it.expired && it.same_as == *place);
+        in_force().flat_map(|(_, it)| it.keys()).for_each(|key| *counts.entry(key).or_default() += 1);
+        let mut suppressions =
+            Suppressions { by_key: HashMap::new(), starts: BTreeSet::new(), ends: BTreeSet::new(), all: Vec::new() };
+        for (place, compiled) in in_force() {
+            // the configuration was refused if there is none
+            let Some(key) = compiled.keys().into_iter().min_by_key(|key| counts.get(key)) else { continue };
+            match key {
+                Key::Start(start) => drop(suppressions.starts.insert(start.len())),
+                Key::End(end) => drop(suppressions.ends.insert(end.len())),
+                Key::Rule(_) | Key::Tool(_) | Key::Fingerprint(_) => {}
+            }
+            suppressions.by_key.entry(key).or_default().push(place);
+        }
+        suppressions.all = all;
+        suppressions
     }
 
     /// Takes out the findings of one file that are suppressed, and says how many they are. All suppressions that fit
     /// count a match.
     fn apply(&mut self, path: &str, findings: &mut Vec<Finding>) -> u64 {
-        // `*` and `?` stop at `/`, `**` does not
-        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
-        let fits_path = |pattern: &glob::Pattern| pattern.matches_with(path, options);
-        let mut in_force: Vec<&mut Compiled<'_>> = self
-            .all
-            .iter_mut()
-            .filter(|compiled| !compiled.expired && compiled.path.as_ref().is_none_or(fits_path))
-            .collect();
+        let starts = self.starts.iter().filter_map(|length| path.get(..*length)).map(Key::Start);
+        let ends = self.ends.iter().filter_map(|length| path.get(path.len().checked_sub(*length)?..)).map(Key::End);
+        let of_path: Vec<usize> =
+            starts.chain(ends).filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
+        let mut fits_path: HashMap<usize, bool> = HashMap::new();
         let before = findings.len();
         findings.retain(|finding| {
-            let mut suppressed = false;
-            for compiled in &mut in_force {
-                if fits(compiled.suppression, finding) {
-                    compiled.matches += 1;
-                    suppressed = true;
-                }
-            }
-            !suppressed
+            let fingerprint = finding.fingerprint.to_string();
+            let tool = finding.tool.as_deref().map(|tool| Key::Tool(tool.clone()));
+            let pattern = finding.pattern.map(Key::Rule);
+            let keys =
+                [Key::Rule(finding.rule.id), Key::Fingerprint(&fingerprint)].into_iter().chain(pattern).chain(tool);
+            let mut fitting: Vec<usize> = keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
+            fitting.extend(&of_path);
+            fitting.retain(|place| {
+                let compiled = &self.all[*place];
+                compiled.fits(finding, &fingerprint)
+                    && *fits_path.entry(*place).or_insert_with(|| compiled.fits_path(path))
+            });
+            fitting.iter().for_each(|place| self.all[*place].matches += 1);
+            fitting.is_empty()
         });
         (before - findings.len()) as u64
     }
@@ -96,23 +141,55 @@ impl<'s> Suppressions<'s> {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for compiled in &self.all {
-            let name = describe(compiled.suppression);
+            let name = || describe(compiled.suppression);
             if let Some(expires) = compiled.suppression.expires.filter(|_| compiled.expired) {
-                remarks.push(format!("the suppression of {name} expired on {expires}; remove it or renew it"));
-            } else if compiled.matches == 0 {
-                remarks.push(format!("the suppression of {name} matched nothing; remove it"));
+                remarks.push(format!("the suppression of {} expired on {expires}; remove it or renew it", name()));
+            } else if self.all[compiled.same_as].matches == 0 {
+                remarks.push(format!("the suppression of {} matched nothing; remove it", name()));
             }
         }
         remarks
     }
 }
 
-/// Whether all selectors but the path fit.
-fn fits(suppression: &Suppression, finding: &Finding) -> bool {
-    finding.rule.suppressible
-        && suppression.rule.as_deref().is_none_or(|rule| rule == finding.rule.id)
-        && suppression.tool.as_deref().is_none_or(|name| finding.tool.as_ref().is_some_and(|tool| tool.is(name)))
-        && suppression.fingerprint.as_deref().is_none_or(|print| print == finding.fingerprint.to_string())
+impl<'s> Compiled<'s> {
+    /// What it can be found by.
+    fn keys(&self) -> Vec<Key<'s>> {
+        let Suppression { rule, path, fingerprint, .. } = self.suppression;
+        let mut keys: Vec<Key<'s>> = fingerprint.iter().map(|print| Key::Fingerprint(print)).collect();
+        keys.extend(self.tool.clone().map(Key::Tool));
+        if let Some(path) = path.as_deref().map(from_root) {
+            let plain = |char: char| !matches!(char, '*' | '?' | '[' | ']');
+            // a `**` may stand for no folder, and then the `/` beside it does as well
+            keys.push(Key::Start(path.split(|char| !plain(char)).next().unwrap_or("").trim_end_matches('/')));
+            keys.push(Key::End(path.rsplit(|char| !plain(char)).next().unwrap_or("").trim_start_matches('/')));
+        }
+        keys.extend(rule.as_deref().map(Key::Rule));
+        keys
+    }
+
+    /// Whether all selectors but the path fit.
+    fn fits(&self, finding: &Finding, fingerprint: &str) -> bool {
+        finding.rule.suppressible
+            && self
+                .suppression
+                .rule
+                .as_deref()
+                .is_none_or(|rule| rule == finding.rule.id || finding.pattern == Some(rule))
+            && self.tool.as_ref().is_none_or(|tool| finding.tool.as_deref() == Some(tool))
+            && self.suppression.fingerprint.as_deref().is_none_or(|print| print == fingerprint)
+    }
+
+    fn fits_path(&self, path: &str) -> bool {
+        // `*` and `?` stop at `/`, `**` does not
+        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
+        self.path.as_ref().is_none_or(|pattern| pattern.matches_with(path, options))
+    }
+}
+
+/// A glob as paths from the root of the repository are written.
+fn from_root(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path)
 }
 
 fn describe(suppression: &Suppression) -> String {
@@ -127,4 +204,82 @@ fn describe(suppression: &Suppression) -> String {
         .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} '{}'", visible(value))))
         .collect();
     format!("{} ({})", given.join(", "), visible(&suppression.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Fingerprint, Level};
+    use crate::rules::{PERMISSION_OVERREACH, REDUNDANT_CALL};
+    use std::sync::Arc;
+
+    fn finding(rule: &'static crate::finding::Rule, tool: &str) -> Finding {
+        Finding {
+            level: Level::Warning,
+            tool: Some(Arc::new(ToolName::of(tool))),
+            ..Finding::new(rule, Fingerprint::new(rule, &[tool.as_bytes()], 1))
+        }
+    }
+
+    /// Whatever a suppression is found by, it fits as if it were the only one.
+    #[test]
+    fn many_suppressions_fit_as_each_alone_does() {
+        let print = finding(&REDUNDANT_CALL, "a").fingerprint.to_string();
+        let mut all = Vec::new();
+        for rule in [None, Some("redundant-call"), Some("permission-overreach")] {
+            for tool in [None, Some("a"), Some("b")] {
+                for fingerprint in [None, Some(print.as_str())] {
+                    for path in [
+                        "",
+                        "runs/x.jsonl",
+                        "./runs/*.jsonl",
+                        "**/x.jsonl",
+                        "runs/**",
+                        "**",
+                        "?uns/[xy].jsonl",
+                        "x.jsonl",
+                    ] {
+                        let text = |text: &str| Some(text.to_owned());
+                        let path = Some(path).filter(|path| !path.is_empty());
+                        all.push(Suppression {
+                            rule: rule.and_then(text),
+                            tool: tool.and_then(text),
+                            fingerprint: fingerprint.and_then(text),
+                            path: path.and_then(text),
+                            ..Suppression::default()
+                        });
+                    }
+                }
+            }
+        }
+        // the first selects nothing, which no configuration may
+        all.remove(0);
+        let twice: Vec<Suppression> = all.iter().chain(&all).cloned().collect();
+        let mut together = Suppressions::new(&twice, None);
+        let mut alone: Vec<Suppressions<'_>> = all.chunks(1).map(|one| Suppressions::new(one, None)).collect();
+        let mut counted = vec![0; all.len()];
+        for path in ["runs/x.jsonl", "x.jsonl", "runs/deep/x.jsonl", "other/y.jsonl"] {
+            for rule in [&REDUNDANT_CALL, &PERMISSION_OVERREACH] {
+                for tool in ["a", "b", "c"] {
+                    let mut any = false;
+                    for (suppressions, count) in alone.iter_mut().zip(&mut counted) {
+                        *count += suppressions.apply(path, &mut vec![finding(rule, tool)]);
+                        any |= suppressions.all[0].matches > 0;
+                        suppressions.all[0].matches = 0;
+                    }
+                    assert_eq!(
+                        together.apply(path, &mut vec![finding(rule, tool)]) == 1,
+                        any,
+                        "{path} {} {tool}",
+                        rule.id
+                    );
+                }
+            }
+        }
+        let of = |place: usize| together.all[together.all[place].same_as].matches;
+        let found: Vec<u64> = (0..all.len()).map(of).collect();
+        assert_eq!(found, counted);
+        assert_eq!((0..all.len()).map(|place| of(place + all.len())).collect::<Vec<_>>(), counted);
+        assert!(counted.contains(&0) && counted.iter().any(|count| *count > 5));
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::event::Location;
 use super::warnings::{Code, Tally};
-use crate::rules::Print;
+use crate::call::Print;
 use std::collections::HashMap;
 
 /// The captures of a recording, by numbers that stand for their names.

@@ -4,7 +4,9 @@
 //! Every importer brings the profile of the agent whose recordings it reads. A tool that no profile knows may change
 //! state: it keeps a repeat from being called redundant.
 
-use super::event::{Effect, Flags};
+use super::event::Effect;
+use super::facts::Words;
+use super::vendors;
 use crate::json::view::Value;
 use crate::shell;
 
@@ -22,6 +24,8 @@ pub(crate) enum By {
 /// The tools of one kind of agent. Names match exactly.
 #[derive(Debug)]
 pub(crate) struct Profile {
+    /// What `$import` calls it.
+    pub(crate) name: &'static str,
     /// Change nothing.
     pub(crate) read_only: &'static [&'static str],
     /// Change state.
@@ -36,11 +40,20 @@ pub(crate) struct Profile {
     pub(crate) polls: &'static [&'static str],
     /// What all others do.
     pub(crate) others: Effect,
+    /// Which argument names the one file that a call reads or changes.
+    pub(crate) targets: &'static [(&'static str, &'static str)],
+    /// Arguments that make no difference to what a call does: words for a person, limits of time and of output.
+    pub(crate) ignored: &'static [(&'static str, &'static [&'static str])],
+    /// Answers of these are expected to differ.
+    pub(crate) varies: &'static [&'static str],
+    /// Takes the words of the program that ran a tool out of its result.
+    pub(crate) words: Option<fn(Value<'_>) -> Option<Words>>,
 }
 
 impl Profile {
     /// A profile that knows no tool.
     pub(crate) const NONE: Profile = Profile {
+        name: "",
         read_only: &[],
         mutating: &[],
         by_args: &[],
@@ -48,7 +61,51 @@ impl Profile {
         containers: &[],
         polls: &[],
         others: Effect::Unknown,
+        targets: &[],
+        ignored: &[],
+        varies: &[],
+        words: None,
     };
+
+    /// Transcripts themselves, where nothing is known but who is a mutator.
+    pub(crate) const NATIVE: Profile = Profile {
+        others: Effect::Undeclared,
+        targets: &[("read_file", "path"), ("write_file", "path"), ("create_file", "path"), ("delete_file", "path")],
+        ..Profile::NONE
+    };
+
+    /// Whether it knows no more than a transcript says.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.others == Effect::Undeclared
+    }
+
+    /// The argument that names the one file a tool reads or changes.
+    pub(crate) fn target(&self, tool: &str) -> Option<&'static str> {
+        self.targets.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument)
+    }
+
+    /// The arguments of a tool that make no difference.
+    pub(crate) fn ignored(&self, tool: &str) -> &'static [&'static str] {
+        self.ignored.iter().find(|(name, _)| *name == tool).map_or(&[], |(_, names)| names)
+    }
+
+    /// Whether a call's answers are expected to differ.
+    pub(crate) fn varies(&self, tool: &str, args: Option<Value<'_>>) -> bool {
+        self.varies.contains(&tool) || self.command(tool, args).is_some_and(|command| varies(&command))
+    }
+
+    /// The shell command of a call, if its tool is a shell.
+    pub(crate) fn command(&self, tool: &str, args: Option<Value<'_>>) -> Option<String> {
+        let By::Shell(path) = self.by_args.iter().find(|(name, _)| *name == tool)?.1 else { return None };
+        let command = args?.path(path)?;
+        match command.as_str() {
+            Some(text) => Some(text.into_owned()),
+            None => {
+                let words: Option<Vec<_>> = command.items().map(|word| word.as_str()).collect();
+                words.map(|words| words.join(" "))
+            }
+        }
+    }
 
     /// Whether it says something of a tool.
     pub(crate) fn knows(&self, tool: &str) -> bool {
@@ -59,28 +116,27 @@ impl Profile {
     }
 
     /// The effect of a call, and whether it is a poll.
-    pub(crate) fn judge(&self, tool: &str, args: Option<Value<'_>>) -> (Effect, Flags) {
+    pub(crate) fn judge(&self, tool: &str, args: Option<Value<'_>>) -> (Effect, bool) {
         let has = |names: &[&str]| names.contains(&tool);
-        let mut flags = Flags::default();
-        if has(self.polls) {
-            flags.set(Flags::POLL);
-        }
+        let mut poll = has(self.polls);
         let effect = if has(self.read_only) {
             Effect::ReadOnly
         } else if has(self.session) {
             Effect::Session
         } else if let Some((_, by)) = self.by_args.iter().find(|(name, _)| *name == tool) {
-            by_args(*by, args, &mut flags)
+            by_args(*by, args, &mut poll)
         } else if has(self.mutating) || has(self.containers) {
             Effect::Mutates
         } else {
             self.others
         };
-        (effect, flags)
+        poll |= self.command(tool, args).is_some_and(|command| polls(&command))
+            || self.target(tool).and_then(|name| args?.str_at(name)).is_some_and(|path| is_task_output(&path));
+        (effect, poll)
     }
 }
 
-fn by_args(by: By, args: Option<Value<'_>>, flags: &mut Flags) -> Effect {
+fn by_args(by: By, args: Option<Value<'_>>, poll: &mut bool) -> Effect {
     let read_only = match by {
         By::Shell(path) => args.and_then(|args| args.path(path)).is_some_and(|command| match command.as_str() {
             Some(text) => shell::is_read_only(&text),
@@ -91,13 +147,75 @@ fn by_args(by: By, args: Option<Value<'_>>, flags: &mut Flags) -> Effect {
             let empty = args.is_some_and(|args| {
                 args.is_object() && args.get(name).is_none_or(|value| matches!(value.text(), b"\"\"" | b"null"))
             });
-            if empty {
-                flags.set(Flags::POLL);
-            }
+            *poll |= empty;
             empty
         }
     };
     if read_only { Effect::ReadOnly } else { Effect::Mutates }
+}
+
+/// The file that a program collects the output of a background task in.
+fn is_task_output(path: &str) -> bool {
+    path.ends_with(".output") && path.contains("/tasks/")
+}
+
+/// Whether a command waits for something or looks at how far it is. A hint for comparisons, not a judgement of safety: the
+/// command is looked at as words.
+fn polls(command: &str) -> bool {
+    let waits = command.trim_start().starts_with("sleep ");
+    waits || command.split_whitespace().any(|word| is_task_output(word.trim_matches(['"', '\''])))
+}
+
+/// Commands whose answers come from a clock, from other processes or from the network.
+const VARYING: [&str; 28] = [
+    "curl",
+    "date",
+    "df",
+    "docker",
+    "dig",
+    "free",
+    "gh",
+    "host",
+    "jobs",
+    "journalctl",
+    "kubectl",
+    "lsof",
+    "netstat",
+    "nvidia-smi",
+    "pgrep",
+    "ping",
+    "podman",
+    "ps",
+    "pstree",
+    "ss",
+    "systemctl",
+    "time",
+    "top",
+    "uptime",
+    "vmstat",
+    "w",
+    "wget",
+    "who",
+];
+
+/// Whether one of a command's programs is expected to answer differently each time; by its words, as [`polls`].
+fn varies(command: &str) -> bool {
+    let starts = command.split(['|', ';', '&', '\n', '(', '`']).filter_map(|part| {
+        part.split_whitespace().find(|word| !word.contains('=') && !matches!(*word, "sudo" | "env" | "command"))
+    });
+    let mut programs = starts.map(|word| word.rsplit('/').next().unwrap_or(word));
+    programs.any(|program| VARYING.contains(&program)) || command.contains("$RANDOM") || command.contains("git fetch")
+}
+
+/// What `$import` calls an agent of which nothing is known.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// The profile with a name.
+pub(crate) fn named(name: &str) -> Option<&'static Profile> {
+    if name == UNKNOWN {
+        return Some(&Profile::NONE);
+    }
+    vendors::PROFILES.iter().copied().find(|profile| profile.name == name)
 }
 
 /// A command given as its words: of a shell that is handed a script, the script decides.

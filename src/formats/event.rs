@@ -4,6 +4,7 @@
 //! remembered (which ids are open, which records were copied, which thread comes first) is the pairing's business (`pair`),
 //! so that the values of a large file can be read side by side.
 
+pub(crate) use crate::call::{Effect, NotExecuted as Reason, Receipt, ResultState as Mark};
 use crate::json::view::Value;
 use std::borrow::Cow;
 
@@ -16,98 +17,6 @@ pub struct Location {
     pub line: u64,
     /// The column in characters, from 1; 0: the whole line.
     pub column: u32,
-}
-
-/// Why a call never ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
-    UserRejected,
-    PermissionDenied,
-    SiblingError,
-    ParseError,
-    Cancelled,
-}
-
-impl Reason {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Reason::UserRejected => "user_rejected",
-            Reason::PermissionDenied => "permission_denied",
-            Reason::SiblingError => "sibling_error",
-            Reason::ParseError => "parse_error",
-            Reason::Cancelled => "cancelled",
-        }
-    }
-}
-
-/// What a receipt stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Receipt {
-    Background,
-    AsyncAgent,
-    Task,
-    StillRunning,
-}
-
-impl Receipt {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Receipt::Background => "background",
-            Receipt::AsyncAgent => "async_agent",
-            Receipt::Task => "task",
-            Receipt::StillRunning => "still_running",
-        }
-    }
-}
-
-/// What keeps an answer from being the tool's whole answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// The call never ran.
-    NotExecuted(Reason),
-    /// The answer is a receipt; the result came later or elsewhere.
-    Receipt(Receipt),
-    /// The recorder kept only a part.
-    Truncated,
-    /// There is no answer. The word says why, where that is known.
-    NoResult(Option<&'static str>),
-}
-
-impl Mark {
-    /// The `$import` object, in canonical form; `more` holds further answers, in canonical form. `unobserved`: nobody saw
-    /// the call run.
-    pub(crate) fn marker(mark: Option<Mark>, more: &[Vec<u8>], unobserved: bool) -> String {
-        let mut members = Vec::new();
-        if unobserved {
-            members.push(r#""execution":"not_observed""#.to_owned());
-        }
-        if let Some(Mark::Receipt(kind)) = mark {
-            members.push(format!(r#""kind":"{}""#, kind.name()));
-        }
-        if !more.is_empty() {
-            let more: Vec<_> = more.iter().map(|answer| String::from_utf8_lossy(answer)).collect();
-            members.push(format!(r#""more_results":[{}]"#, more.join(",")));
-        }
-        match mark {
-            Some(Mark::NotExecuted(reason)) => members.push(format!(r#""reason":"{}""#, reason.name())),
-            Some(Mark::NoResult(Some(reason))) => members.push(format!(r#""reason":"{reason}""#)),
-            _ => {}
-        }
-        if let Some(mark) = mark {
-            members.push(format!(r#""status":"{}""#, mark.status()));
-        }
-        format!("{{{}}}", members.join(","))
-    }
-
-    /// The status as transcripts and reports name it.
-    pub(crate) fn status(self) -> &'static str {
-        match self {
-            Mark::NotExecuted(_) => "not_executed",
-            Mark::Receipt(_) => "receipt",
-            Mark::Truncated => "truncated",
-            Mark::NoResult(_) => "no_result",
-        }
-    }
 }
 
 /// What a call was called with.
@@ -277,17 +186,6 @@ impl Flags {
         ];
         NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
     }
-}
-
-/// What a tool does to the state that others see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    ReadOnly,
-    /// Only the agent's own plan or notes change.
-    Session,
-    Mutates,
-    /// Nobody said: it may change state.
-    Unknown,
 }
 
 /// The texts of RFC 3339 times (and close relatives) as nanoseconds since 1970. A time without a zone counts as UTC.

@@ -3,11 +3,15 @@
 
 use super::effect::Profile;
 use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, ToolResult};
+use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
 use super::warnings::Code;
+use crate::call::{Key, Print};
+use crate::engine::Ruleset;
+use crate::finding::ArgumentPlace;
 use crate::json::view::{self, Fault, Spot, Value};
 use crate::json::{self, Canonical, Scratch};
-use crate::rules::{Key, Print};
+use crate::transcript::utf16_width;
 
 /// Base64 text longer than this, in bytes, is replaced by its hash.
 const MAX_BINARY: usize = 16 << 10;
@@ -21,6 +25,8 @@ pub(crate) struct NormalizeOptions {
     pub(crate) bodies: bool,
     /// Read answers that are JSON texts as what they say.
     pub(crate) parse_json_results: bool,
+    /// What the calls are judged by, where they are.
+    pub(crate) ruleset: Option<Ruleset>,
 }
 
 /// A call, ready for its record.
@@ -35,9 +41,15 @@ pub(crate) struct NormalizedCall {
     pub(crate) tool: Box<[u8]>,
     /// In canonical form.
     pub(crate) args: Vec<u8>,
+    /// The print of tool and arguments as they are.
     pub(crate) print: Print,
     pub(crate) effect: Effect,
     pub(crate) flags: Flags,
+    /// The tools of the agent that made it.
+    pub(crate) profile: &'static Profile,
+    pub(crate) cwd: Option<Box<str>>,
+    /// What makes a difference, where the call is judged.
+    pub(crate) facts: Option<CallFacts>,
 }
 
 /// ResultOwner answer it is, without the borrow.
@@ -57,6 +69,8 @@ pub(crate) struct NormalizedResult {
     pub(crate) response: Vec<u8>,
     /// The print of the response.
     pub(crate) print: Print,
+    /// What makes a difference, where the call is judged.
+    pub(crate) facts: Option<ResultFacts>,
     pub(crate) mark: Option<Mark>,
     pub(crate) failed: bool,
     pub(crate) no_effect: bool,
@@ -134,15 +148,26 @@ pub(crate) enum Event {
         results: u64,
         at: Location,
     },
+    /// Something that gives an agent a reason to ask again; of the agent with this thread, else of the main one.
+    Apart(Apart, Option<Box<str>>),
     /// Something to say.
     Note(Code, Box<str>, Location, Box<str>),
+}
+
+/// What stands between two calls of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// The context was compacted or reset.
+    Compaction,
+    /// A person wrote.
+    Person,
 }
 
 /// Where values stand.
 #[derive(Debug)]
 enum Ground<'a> {
     /// All on this line of a block.
-    Line(u64),
+    Line(u64, &'a [u8]),
     /// In a document that starts on a line.
     Document { text: &'a [u8], first_line: u64, seen: (usize, u64, usize) },
 }
@@ -151,7 +176,9 @@ enum Ground<'a> {
 #[derive(Debug)]
 pub(crate) struct Out<'a> {
     options: &'a NormalizeOptions,
-    profile: &'a Profile,
+    profile: &'static Profile,
+    /// The working directory of what follows on the same line.
+    cwd: Option<Box<str>>,
     ground: Ground<'a>,
     pub(crate) events: Vec<Event>,
     buffers: Buffers,
@@ -171,11 +198,12 @@ pub(crate) struct Buffers {
 }
 
 impl<'a> Out<'a> {
-    pub(crate) fn new(options: &'a NormalizeOptions, profile: &'a Profile, file: u32) -> Out<'a> {
+    pub(crate) fn new(options: &'a NormalizeOptions, profile: &'static Profile, file: u32) -> Out<'a> {
         Out {
             options,
             profile,
-            ground: Ground::Line(0),
+            cwd: None,
+            ground: Ground::Line(0, b""),
             events: Vec::new(),
             buffers: Buffers::default(),
             calls: 0,
@@ -210,9 +238,20 @@ impl<'a> Out<'a> {
         self.profile = profile;
     }
 
+    /// The working directory of the calls that follow in the same value.
+    pub(crate) fn cwd(&mut self, cwd: Option<Value<'_>>) {
+        self.cwd = cwd.and_then(Value::as_str).filter(|cwd| !cwd.is_empty()).map(|cwd| cwd.into());
+    }
+
+    /// A person wrote to the agent with this thread, else to the main one; or its context was compacted.
+    pub(crate) fn apart(&mut self, apart: Apart, thread: Option<&str>) {
+        self.events.push(Event::Apart(apart, thread.map(Into::into)));
+    }
+
     /// What follows stands on one line.
-    pub(crate) fn on_line(&mut self, line: u64) {
-        self.ground = Ground::Line(line);
+    pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
+        self.cwd = None;
+        self.ground = Ground::Line(line, text);
     }
 
     /// What follows stands in a document.
@@ -224,7 +263,7 @@ impl<'a> Out<'a> {
     pub(crate) fn place(&mut self, at: Value<'_>) -> Location {
         let file = self.file;
         match &mut self.ground {
-            Ground::Line(line) => Location { file, line: *line, column: 0 },
+            Ground::Line(line, _) => Location { file, line: *line, column: 0 },
             Ground::Document { text, first_line, seen } => {
                 let start = text.as_ptr() as usize;
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(start);
@@ -315,10 +354,25 @@ impl<'a> Out<'a> {
         };
         let (args, mut flags) = self.args(call.args, call.at);
         flags.set(call.flags);
-        // what the call was called with, as the record will say it
-        let (effect, more) = self.profile.judge(&call.tool, view::only_value(&args).ok());
-        flags.set(more);
         let print = self.options.key.print_parts(&[&args, &tool]);
+        let value = view::only_value(&args).unwrap_or(Value::NOWHERE);
+        let (mut effect, mut poll) = self.profile.judge(&call.tool, Some(value));
+        let facts = self.options.ruleset.as_ref().map(|ruleset| {
+            let ground = &self.ground;
+            let locate = |pointer: &str| match call.args {
+                Args::Value(Some(value)) => ground.locate(value.pointer(pointer)?, pointer),
+                // an object that stands as text: the text as a whole
+                Args::Text(Some(value)) | Args::Free(_, value) => ground.locate(value, pointer),
+                _ => None,
+            };
+            let around = Around { cwd: self.cwd.as_deref(), agent: call.thread.as_deref(), locate: &locate };
+            let facts = facts::of_call(ruleset, self.profile, &call.tool, &tool, value, around);
+            (effect, poll) = (facts.effect, facts.poll);
+            facts
+        });
+        if poll {
+            flags.set(Flags::POLL);
+        }
         if flags.has(Flags::SERVER_SIDE) {
             self.note(Code::ServerSideTool, &call.tool, call.at, "");
         }
@@ -340,6 +394,9 @@ impl<'a> Out<'a> {
             print,
             effect,
             flags,
+            profile: self.profile,
+            cwd: self.cwd.clone(),
+            facts,
         };
         self.events.push(Event::Call(Box::new(normalized)));
         self.calls += 1;
@@ -410,7 +467,7 @@ impl<'a> Out<'a> {
     /// An answer.
     pub(crate) fn answer(&mut self, answer: ToolResult<'_>) {
         let at = self.place(answer.at);
-        let (response, print) = self.response(&answer);
+        let (response, print, facts) = self.response(&answer);
         let to = match answer.to {
             To::Id(id) => ResultOwner::Id(id.into()),
             To::Call(noted) => ResultOwner::Call(noted),
@@ -421,6 +478,7 @@ impl<'a> Out<'a> {
             to,
             response,
             print,
+            facts,
             mark: answer.mark,
             failed: answer.failed || answer.error == Some(true),
             no_effect: answer.no_effect,
@@ -433,9 +491,7 @@ impl<'a> Out<'a> {
     }
 
     /// The response of an answer and its print.
-    fn response(&mut self, answer: &ToolResult<'_>) -> (Vec<u8>, Print) {
-        let marked = answer.mark.is_some() || answer.unobserved;
-        let marker = marked.then(|| Mark::marker(answer.mark, &[], answer.unobserved));
+    fn response(&mut self, answer: &ToolResult<'_>) -> (Vec<u8>, Print, Option<ResultFacts>) {
         let made;
         let mut value = match &answer.body {
             Body::Value(value) => *value,
@@ -463,33 +519,20 @@ impl<'a> Out<'a> {
         let error = answer.error.map_or("", |error| if error { ",\"is_error\":true" } else { ",\"is_error\":false" });
         let mut notes = Repairs::default();
         let body = self.buffers.strict(raw, &mut notes);
-        let object = body.first_byte() == b'{' && !reserved(body);
-        let head = match (&marker, object) {
-            (None, true) => String::new(),
-            (None, false) => "{\"content\":".to_owned(),
-            (Some(marker), true) if body.len() == 2 => format!("{{\"$import\":{marker}"),
-            (Some(marker), true) => format!("{{\"$import\":{marker},"),
-            (Some(marker), false) => format!("{{\"$import\":{marker},\"content\":"),
+        let response = if body.first_byte() == b'{' && !reserved(body) {
+            body.to_vec()
+        } else {
+            let mut whole = Vec::with_capacity(body.len() + 32);
+            whole.extend_from_slice(b"{\"content\":");
+            body.feed(|bytes| whole.extend_from_slice(bytes));
+            whole.extend_from_slice(error.as_bytes());
+            whole.push(b'}');
+            whole
         };
-        let tail = if object { String::new() } else { format!("{error}}}") };
-        let skip = usize::from(object && marker.is_some());
-        let key = &self.options.key;
-        let result = match body.as_slice() {
-            Some(slice) if !(skip == 1 && slice.len() > 2 && slice[1..] < b"\"$import\""[..]) => {
-                let parts = [head.as_bytes(), &slice[skip..], tail.as_bytes()];
-                (if self.options.bodies { parts.concat() } else { Vec::new() }, key.print_parts(&parts))
-            }
-            _ => {
-                // rare: an object whose members do not stand in order, or stand before the marker
-                let own = body.to_vec();
-                let joined = [head.as_bytes(), &own[skip..], tail.as_bytes()].concat();
-                let mut scratch = Scratch::default();
-                let sorted = json::canonical(&joined, &mut scratch).map(|span| span.get(&joined, &scratch).to_vec());
-                let sorted = sorted.unwrap_or(joined);
-                let print = key.print_parts(&[&sorted]);
-                (if self.options.bodies { sorted } else { Vec::new() }, print)
-            }
-        };
+        let print = self.options.key.print_parts(&[&response]);
+        let facts =
+            self.options.ruleset.as_ref().map(|ruleset| facts::of_result(ruleset, self.profile, None, &response));
+        let result = (if self.options.bodies { response } else { Vec::new() }, print, facts);
         if shrunk.is_some() || raw.len() > 1 << 20 {
             self.buffers.tidy();
         }
@@ -521,6 +564,22 @@ impl<'a> Out<'a> {
                 self.note(code, class, at, "");
             }
         }
+    }
+}
+
+impl Ground<'_> {
+    /// Where an argument stands that is a part of the text.
+    fn locate(&self, argument: Value<'_>, pointer: &str) -> Option<ArgumentPlace> {
+        let (text, first_line) = match self {
+            Ground::Line(line, text) => (text, line),
+            Ground::Document { text, first_line, .. } => (text, first_line),
+        };
+        let at = (argument.text().as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+        let before = text.get(..at)?;
+        let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        let column = before[start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64 + 1;
+        let line = first_line + memchr::memchr_iter(b'\n', before).count() as u64;
+        Some(ArgumentPlace { pointer: pointer.to_owned(), line, column, width: utf16_width(argument.text()) })
     }
 }
 

@@ -5,11 +5,13 @@
 //! that ids do not repeat and tool and arguments are the same as well.
 
 use super::capture_gaps::CaptureGaps;
+use super::effect::Profile;
 use super::event::{Effect, Flags, Location, Mark};
-use super::normalize::{Event, NormalizedCall, NormalizedResult, ResultOwner};
+use super::facts::{CallFacts, ResultFacts};
+use super::normalize::{Apart, Event, NormalizedCall, NormalizedResult, ResultOwner};
 use super::store::{Handle, Store};
 use super::warnings::{Balance, Code, Tally};
-use crate::rules::{Key, Print};
+use crate::call::{Key, Print};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -39,6 +41,15 @@ pub(crate) struct CallPair {
     pub(crate) id: Handle,
     /// The conversation, connection or run: calls of different ones are not compared.
     pub(crate) scope: u32,
+    /// The tools of the agent that made it.
+    pub(crate) profile: &'static Profile,
+    pub(crate) cwd: Option<Box<str>>,
+    /// How often its agent's context was compacted before it, and how many messages a person wrote.
+    pub(crate) epoch: u32,
+    pub(crate) words: u32,
+    /// What makes a difference, where calls are judged.
+    pub(crate) facts: Option<CallFacts>,
+    pub(crate) result: Option<ResultFacts>,
     window: u32,
     /// The call before with the same id.
     same_id: u32,
@@ -92,6 +103,8 @@ pub(crate) struct Pairing {
     started: HashMap<Box<str>, Vec<Box<str>>>,
     /// Further answers to a call.
     pub(crate) more: HashMap<u32, Vec<Vec<u8>>>,
+    /// By conversation and thread: compactions and a person's messages so far.
+    apart: HashMap<(u64, u32), (u32, u32)>,
     /// Answers without a call: their ids and places.
     pub(crate) orphans: Vec<(String, Location)>,
     failure: Option<io::Error>,
@@ -129,6 +142,7 @@ impl Pairing {
             spawns: Vec::new(),
             started: HashMap::new(),
             more: HashMap::new(),
+            apart: HashMap::new(),
             orphans: Vec::new(),
             failure: None,
         };
@@ -224,6 +238,18 @@ impl Pairing {
                 self.linked = known.unwrap_or_else(|| self.thread(&format!("sidechain:{own}")));
                 let own = self.number(&own);
                 self.links.insert(own, self.linked);
+            }
+            Event::Apart(apart, thread) => {
+                let thread = match thread.as_deref() {
+                    None => 0,
+                    Some("") => self.linked,
+                    Some(name) => self.thread(name),
+                };
+                let (epochs, words) = self.apart.entry((self.scope, thread)).or_default();
+                match apart {
+                    Apart::Compaction => *epochs += 1,
+                    Apart::Person => *words += 1,
+                }
             }
             Event::Hint(tool, effect) => {
                 self.hints.insert(tool, effect);
@@ -333,6 +359,7 @@ impl Pairing {
             Some("") => self.linked,
             Some(name) => self.thread(name),
         };
+        let (epoch, words) = self.apart.get(&(self.scope, thread)).copied().unwrap_or_default();
         let place = self.pairs.len() as u32;
         let id_text = self.put(call.id.as_deref().unwrap_or("").as_bytes());
         let pair = CallPair {
@@ -350,6 +377,12 @@ impl Pairing {
             body: Handle::default(),
             id: id_text,
             scope: self.scope as u32,
+            profile: call.profile,
+            cwd: call.cwd,
+            epoch,
+            words,
+            facts: call.facts,
+            result: None,
             window: self.window,
             same_id: latest.unwrap_or(NONE),
         };
@@ -407,6 +440,7 @@ impl Pairing {
         pair.tool = tool;
         pair.call = call.print;
         pair.effect = call.effect;
+        pair.facts = call.facts;
         pair.at = call.at;
         pair.flags.clear(Flags::INTENT);
         pair.flags.set(call.flags);
@@ -539,6 +573,7 @@ impl Pairing {
         let pair = &mut self.pairs[place as usize];
         pair.body = body;
         pair.response = answer.print;
+        pair.result = answer.facts;
         for (flag, is) in [
             (Flags::ANSWERED, true),
             (Flags::FAILED, answer.failed),
@@ -583,10 +618,6 @@ impl Pairing {
             if !pair.flags.has(Flags::ANSWERED) && pair.mark.is_none() {
                 let server = pair.flags.has(Flags::SERVER_SIDE).then_some("server_side");
                 let mark = Some(Mark::NoResult(server.or(unanswered)));
-                // what the record will say
-                let unobserved = pair.flags.has(Flags::UNOBSERVED);
-                let response = format!("{{\"$import\":{}}}", Mark::marker(mark, &[], unobserved));
-                pair.response = self.key.print_parts(&[response.as_bytes()]);
                 pair.mark = mark;
             }
             let (at, tally) = (pair.at, &mut self.tally);

@@ -1,14 +1,16 @@
 //! An imported recording before the rules.
 
-use super::event::{Effect, Flags, Location, Mark};
+use super::event::{Flags, Location, Mark};
+use super::facts::{self, CallFacts};
 use super::format::Options;
 use super::ordering::Agents;
-use super::pairing::{CallPair, Pairing};
+use super::pairing::Pairing;
 use super::warnings::{Balance, Code, Warning};
+use crate::call::Call;
+use crate::engine::{Judge, Judgement, Ruleset, Subject};
 use crate::finding::{Place, SourceFile};
-use crate::judge::{Bench, Judgement, Ruleset, SourcedCall};
-use crate::rules::SourcedStep;
-use crate::transcript::{Base, Layout, MAX_RECORDS};
+use crate::json::decode_lossless;
+use crate::transcript::MAX_RECORDS;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -28,6 +30,8 @@ pub struct Imported {
     /// Calls that could not be judged, by reason.
     pub unjudged: Unjudged,
     allow_loss: bool,
+    /// The id of the format.
+    pub(super) format: &'static str,
 }
 
 /// Calls of which nothing can be said, by reason.
@@ -56,7 +60,13 @@ pub struct Unjudged {
 }
 
 impl Imported {
-    pub(super) fn new(mut pairing: Pairing, order: Vec<u32>, files: Vec<SourceFile>, options: &Options) -> Imported {
+    pub(super) fn new(
+        mut pairing: Pairing,
+        order: Vec<u32>,
+        files: Vec<SourceFile>,
+        options: &Options,
+        format: &'static str,
+    ) -> Imported {
         pairing.books.records = order.len() as u64;
         let books = pairing.books;
         let warnings = std::mem::take(&mut pairing.tally).into_warnings();
@@ -86,6 +96,7 @@ impl Imported {
             warnings,
             unjudged,
             allow_loss: options.allow_loss,
+            format,
         }
     }
 
@@ -124,67 +135,58 @@ impl Imported {
     /// # Errors
     /// A temporary file that cannot be read.
     pub fn judge(&mut self, ruleset: &Ruleset) -> io::Result<Judgement> {
-        let mut bench = Bench::new(ruleset, Layout::Transcript);
+        let mut judge = Judge::new(ruleset);
         let files: Vec<Arc<SourceFile>> = self.files.iter().map(|file| Arc::new(file.clone())).collect();
         let file = |at: Location| (at.file > 0).then(|| Arc::clone(&files[at.file as usize]));
-        let Pairing { pairs, tools, store, .. } = &mut self.pairing;
         if self.order.len() as u64 > MAX_RECORDS {
             return Err(io::Error::other(format!("more than {MAX_RECORDS} calls in one recording")));
         }
-        let mutates = |pair: &CallPair| {
-            let ran = !matches!(pair.mark, Some(Mark::NotExecuted(_))) && !pair.flags.has(Flags::NO_EFFECT);
-            let may = matches!(pair.effect, Effect::Mutates | Effect::Unknown);
-            ran && (may || ruleset.mutators.contains(&tools[pair.tool as usize]))
-        };
-        // calls that were made at once: where the last of them stands, and whether one may have changed something
-        let mut turns: HashMap<u64, (u64, bool)> = HashMap::new();
+        let Pairing { pairs, tools, store, .. } = &mut self.pairing;
+        let mut contexts: HashMap<(u32, u32), u32> = HashMap::new();
         for (index, place) in self.order.iter().enumerate() {
-            let pair = &pairs[*place as usize];
-            if pair.turn != 0 {
-                let turn = turns.entry(pair.turn).or_default();
-                turn.0 = index as u64;
-                turn.1 |= mutates(pair);
-            }
-        }
-        let mut scope = None;
-        for (index, place) in self.order.iter().enumerate() {
-            let pair = &pairs[*place as usize];
-            if *scope.get_or_insert(pair.scope) != pair.scope {
-                scope = Some(pair.scope);
-                bench.next_conversation();
-            }
-            let index = index as u64;
-            let unknown = pair.flags.has(Flags::MORE_RESULTS) || pair.flags.has(Flags::REDACTED);
-            let (turn_end, turn_mutates) = turns.get(&pair.turn).copied().unwrap_or((index, mutates(pair)));
-            let step = SourcedStep {
-                place: Place { index, line: pair.at.line },
-                call: pair.call,
-                response: (pair.mark.is_none() && !unknown).then_some(pair.response),
-                ran: !matches!(pair.mark, Some(Mark::NotExecuted(_))),
-                failed: pair.flags.has(Flags::FAILED),
-                mutator: mutates(pair),
-                poll: pair.flags.has(Flags::POLL),
-                own_state: pair.effect == Effect::Session,
-                known: !pair.flags.has(Flags::ARGS_UNKNOWN),
+            let pair = &mut pairs[*place as usize];
+            let next = contexts.len() as u32;
+            let context = *contexts.entry((pair.scope, pair.thread)).or_insert(next);
+            let Some(facts) = pair.facts.take() else { continue };
+            let CallFacts { same, poll, varies, target, mut noted, .. } = facts;
+            let result = pair.result.take();
+            // whole: neither a part of the tool's answer nor several, and with nothing taken out
+            let whole = pair.mark.is_none() && !pair.flags.has(Flags::MORE_RESULTS) && !pair.flags.has(Flags::REDACTED);
+            let (print, unchanged) = match &result {
+                Some(result) => (whole.then_some(result.print), result.unchanged),
+                None => (None, false),
+            };
+            noted.add(result.map(|result| result.noted).unwrap_or_default());
+            let call = Call {
+                place: Place { index: index as u64, line: pair.at.line },
+                context,
+                epoch: pair.epoch,
+                words: pair.words,
                 turn: pair.turn,
-                turn_end,
-                turn_mutates,
+                same,
+                result: print,
+                unchanged,
+                state: pair.mark,
+                failed: pair.flags.has(Flags::FAILED),
+                effect: pair.effect,
+                without_effect: matches!(pair.mark, Some(Mark::NotExecuted(_))) || pair.flags.has(Flags::NO_EFFECT),
+                poll,
+                varies,
+                known: !pair.flags.has(Flags::ARGS_UNKNOWN),
+                plain: false,
+                target,
             };
-            let call = SourcedCall {
-                step,
-                recorded: pair.response,
-                tool: &tools[pair.tool as usize],
-                column: pair.at.column,
-                file: file(pair.at),
-            };
-            let handle = pair.args;
-            let heard = bench.hear_sourced(&call, || {
+            let tool = &tools[pair.tool as usize];
+            let (handle, at, profile) = (pair.args, pair.at, pair.profile);
+            judge.observe(&call, &noted, || {
                 let mut args = Vec::new();
-                store.get(handle, &mut args).map(|()| args)
+                store.get(handle, &mut args)?;
+                let args = facts::subject(ruleset, profile, &decode_lossless(tool), args);
+                Ok(Subject { args, tool: tool.to_vec(), width: 0, column: at.column, file: file(at) })
             })?;
-            self.unjudged.pairs += u64::from(heard.unknown);
         }
-        let mut judgement = bench.judgement(Base { lines: 0, records: self.order.len() as u64 });
+        let mut judgement = judge.judgement(self.order.len() as u64);
+        self.unjudged.pairs = judgement.unknown_pairs;
         for finding in &mut judgement.findings {
             if let Some(related) = finding.related {
                 let at = pairs[self.order[related.index as usize] as usize].at;

@@ -1,6 +1,8 @@
 //! The records of an imported recording, and the side report that says of each where it came from.
 
-use super::event::{Flags, Location, Mark};
+use super::effect::{Profile, UNKNOWN, named};
+use super::event::{Flags, Location};
+use super::marks::{MEMBER, Marks};
 use super::ordering::Agents;
 use super::verdict::Imported;
 use crate::json::view;
@@ -9,6 +11,7 @@ use crate::sanitize::InertJson;
 use crate::trace::clock::civil;
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// The version of the side report's shape.
@@ -64,17 +67,40 @@ impl Imported {
     /// What `out` or a temporary file says.
     pub fn write(&mut self, part: &Part, out: &mut dyn Write) -> io::Result<()> {
         let (mut args, mut response) = (Vec::new(), Vec::new());
+        let several = self.conversations() > 1;
+        let (mut told, mut turns) = (HashMap::new(), HashMap::new());
+        let mut of_turn: HashMap<u64, u32> = HashMap::new();
+        for place in &part.places {
+            *of_turn.entry(self.pairing.pairs[*place as usize].turn).or_default() += 1;
+        }
         for (index, place) in part.places.iter().enumerate() {
             let pair = self.pairing.pairs[*place as usize].clone();
             self.pairing.store.get(pair.args, &mut args)?;
             self.pairing.store.get(pair.body, &mut response)?;
-            let more = self.pairing.more.get(place).map_or(&[][..], Vec::as_slice);
-            let unobserved = pair.flags.has(Flags::UNOBSERVED);
-            if response.is_empty() {
-                response = format!("{{\"$import\":{}}}", Mark::marker(pair.mark, &[], unobserved)).into_bytes();
-            } else if !more.is_empty() || matches!(pair.mark, Some(Mark::NotExecuted(_))) {
-                response = marked(&response, &Mark::marker(pair.mark, more, unobserved));
-            }
+            let tool = &self.pairing.tools[pair.tool as usize];
+            let agent = &self.pairing.threads[pair.thread as usize].name;
+            let before = told.insert((pair.scope, pair.thread), (pair.epoch, pair.words)).unwrap_or_default();
+            let next = turns.len() as u64 + 1;
+            let at_once = pair.turn != 0 && of_turn.get(&pair.turn).is_some_and(|calls| *calls > 1);
+            let by_name = pair.profile.judge(&decode_lossless(tool), view::only_value(&args).ok()).0;
+            let marks = Marks {
+                format: Some(tools_of(pair.profile, self.format).to_owned()),
+                state: pair.mark,
+                failed: pair.flags.has(Flags::FAILED),
+                no_effect: pair.flags.has(Flags::NO_EFFECT),
+                unobserved: pair.flags.has(Flags::UNOBSERVED),
+                redacted: pair.flags.has(Flags::REDACTED),
+                args_unknown: pair.flags.has(Flags::ARGS_UNKNOWN),
+                more_results: self.pairing.more.get(place).cloned().unwrap_or_default(),
+                effect: (by_name != pair.effect).then_some(pair.effect),
+                agent: (!agent.is_empty()).then(|| agent.clone()),
+                conversation: if several { pair.scope + 1 } else { 0 },
+                turn: if at_once { *turns.entry(pair.turn).or_insert(next) } else { 0 },
+                compacted: before.0 != pair.epoch,
+                spoken: before.1 != pair.words,
+                cwd: pair.cwd.as_deref().map(str::to_owned),
+            };
+            response = marked(&response, &marks.write());
             write!(out, "{{\"index\":{index},\"tool\":")?;
             out.write_all(&self.pairing.tools[pair.tool as usize])?;
             out.write_all(b",\"args\":")?;
@@ -166,21 +192,29 @@ impl Imported {
     }
 }
 
-/// A response with another `$import` than it has.
-fn marked(response: &[u8], marker: &str) -> Vec<u8> {
-    let Ok(object) = view::only_value(response) else { return response.to_vec() };
-    let mut out = format!("{{\"$import\":{marker}").into_bytes();
-    for (key, value) in object.members().filter(|(key, _)| !key.is("$import")) {
-        out.push(b',');
-        out.extend_from_slice(key.text());
-        out.push(b':');
-        out.extend_from_slice(value.text());
+/// What says which tools an agent had: the agent's name, else the format's.
+fn tools_of(profile: &Profile, format: &'static str) -> &'static str {
+    match named(format) {
+        _ if !profile.name.is_empty() => profile.name,
+        // the format has an agent of its own, and this is not its
+        Some(_) => UNKNOWN,
+        None => format,
     }
-    out.push(b'}');
+}
+
+/// A response with its `$import`, in canonical form.
+fn marked(response: &[u8], marks: &str) -> Vec<u8> {
+    let members = response.strip_prefix(b"{").unwrap_or(b"}");
+    let comma = if members == b"}" { "" } else { "," };
+    let whole = [format!("{{\"{MEMBER}\":{marks}{comma}").as_bytes(), members].concat();
+    if members.first() != Some(&b'"') || members > &b"\"$import\""[..] {
+        return whole;
+    }
+    // rare: a name that sorts before it
     let mut scratch = Scratch::default();
-    match json::canonical(&out, &mut scratch) {
-        Ok(span) => span.get(&out, &scratch).to_vec(),
-        Err(_) => out,
+    match json::canonical(&whole, &mut scratch) {
+        Ok(span) => span.get(&whole, &scratch).to_vec(),
+        Err(_) => whole,
     }
 }
 

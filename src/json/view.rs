@@ -8,11 +8,11 @@ use crate::json::{self, Kind};
 use std::borrow::Cow;
 
 /// How deep containers may nest in a recording: less than a record may, for a record puts its values one level deeper.
-pub(crate) const MAX_LEVELS: usize = 960;
+pub const MAX_LEVELS: usize = 960;
 
 /// What is wrong with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub enum Wrong {
     /// It ends inside a value.
     Truncated,
     /// Something that no JSON text has here.
@@ -23,22 +23,24 @@ pub(crate) enum Wrong {
 
 /// What is wrong, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) offset: usize,
-    pub(crate) wrong: Wrong,
+pub struct Fault {
+    /// The byte.
+    pub offset: usize,
+    /// What is wrong there.
+    pub wrong: Wrong,
 }
 
 /// One JSON value, as its text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Value<'a>(&'a [u8]);
+pub struct Value<'a>(&'a [u8]);
 
 /// The text of a string that is there.
-pub(crate) fn text(value: Option<Value<'_>>) -> Option<Cow<'_, str>> {
+pub fn text(value: Option<Value<'_>>) -> Option<Cow<'_, str>> {
     value.and_then(Value::as_str)
 }
 
 /// The text of an object of those members that are there.
-pub(crate) fn made(members: &[(&str, Option<Value<'_>>)]) -> String {
+pub fn made(members: &[(&str, Option<Value<'_>>)]) -> String {
     let mut out = String::from("{");
     for (name, value) in members {
         let Some(value) = value else { continue };
@@ -52,7 +54,7 @@ pub(crate) fn made(members: &[(&str, Option<Value<'_>>)]) -> String {
 }
 
 /// Reads the value that starts `text`, white space before it allowed. Returns it and what follows.
-pub(crate) fn first_value(text: &[u8]) -> Result<(Value<'_>, &[u8]), Fault> {
+pub fn first_value(text: &[u8]) -> Result<(Value<'_>, &[u8]), Fault> {
     let start = skip_space(text, 0);
     let end = skip_value(text, start)?;
     Ok((Value(&text[start..end]), &text[end..]))
@@ -60,7 +62,7 @@ pub(crate) fn first_value(text: &[u8]) -> Result<(Value<'_>, &[u8]), Fault> {
 
 /// Reads the object that starts `text`, white space before it allowed, and notes its members on the way: it need not be
 /// gone through again for them.
-pub(crate) fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Result<(Value<'t>, &'t [u8]), Fault> {
+pub fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Result<(Value<'t>, &'t [u8]), Fault> {
     members.clear();
     let start = skip_space(text, 0);
     if text.get(start) != Some(&b'{') {
@@ -86,7 +88,7 @@ pub(crate) fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Resul
 }
 
 /// The names of an object's members as far as they were read when its text broke off, the last one included.
-pub(crate) fn names_so_far<'t>(text: &'t [u8], members: &[Spot]) -> Vec<Cow<'t, str>> {
+pub fn names_so_far<'t>(text: &'t [u8], members: &[Spot]) -> Vec<Cow<'t, str>> {
     let start = skip_space(text, 0);
     let Some(object) = text.get(start..) else { return Vec::new() };
     let mut names: Vec<Cow<'t, str>> = Vec::new();
@@ -109,7 +111,7 @@ pub(crate) fn names_so_far<'t>(text: &'t [u8], members: &[Spot]) -> Vec<Cow<'t, 
 
 /// Calls `each` with every item of an array and, for those that are objects, where their members are: found in the one
 /// pass that finds the items.
-pub(crate) fn each_object<'t>(array: Value<'t>, spots: &mut Vec<Spot>, mut each: impl FnMut(Value<'t>, &[Spot])) {
+pub fn each_object<'t>(array: Value<'t>, spots: &mut Vec<Spot>, mut each: impl FnMut(Value<'t>, &[Spot])) {
     if !array.is_array() {
         return;
     }
@@ -130,7 +132,7 @@ pub(crate) fn each_object<'t>(array: Value<'t>, spots: &mut Vec<Spot>, mut each:
 
 /// Where a member stands in its object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spot {
+pub struct Spot {
     key: u32,
     value: u32,
     end: u32,
@@ -138,7 +140,7 @@ pub(crate) struct Spot {
 
 impl Spot {
     /// The member of the object that was read.
-    pub(crate) fn of(self, object: Value<'_>) -> Member<'_> {
+    pub fn of(self, object: Value<'_>) -> Member<'_> {
         let (key, value, end) = (self.key as usize, self.value as usize, self.end as usize);
         let key_end = skip_string(object.0, key).unwrap_or(value);
         (Key(&object.0[key..key_end]), Value(&object.0[value..end]))
@@ -146,10 +148,10 @@ impl Spot {
 }
 
 /// A key and its value.
-pub(crate) type Member<'t> = (Key<'t>, Value<'t>);
+pub type Member<'t> = (Key<'t>, Value<'t>);
 
 /// Reads a text that is one value and white space.
-pub(crate) fn only_value(text: &[u8]) -> Result<Value<'_>, Fault> {
+pub fn only_value(text: &[u8]) -> Result<Value<'_>, Fault> {
     let (value, rest) = first_value(text)?;
     let behind = skip_space(rest, 0);
     if behind == rest.len() {
@@ -160,68 +162,87 @@ pub(crate) fn only_value(text: &[u8]) -> Result<Value<'_>, Fault> {
 
 impl<'a> Value<'a> {
     /// A value that stands for its line alone.
-    pub(crate) const NOWHERE: Value<'static> = Value(b"null");
+    pub const NOWHERE: Value<'static> = Value(b"null");
 
     /// The text.
-    pub(crate) fn text(self) -> &'a [u8] {
+    /// Its text, quotes included.
+    pub fn text(self) -> &'a [u8] {
         self.0
     }
 
-    pub(crate) fn kind(self) -> Kind {
+    /// What kind of value it is.
+    pub fn kind(self) -> Kind {
         match self.0.first() {
             Some(b'-' | b'0'..=b'9' | b'N' | b'I') => Kind::of(self.0),
             _ => Kind::of(&self.0[..self.0.len().min(1)]),
         }
     }
 
-    pub(crate) fn is_object(self) -> bool {
+    /// Whether it is an object.
+    pub fn is_object(self) -> bool {
         self.0.first() == Some(&b'{')
     }
 
-    pub(crate) fn is_array(self) -> bool {
+    /// Whether it is an array.
+    pub fn is_array(self) -> bool {
         self.0.first() == Some(&b'[')
     }
 
-    pub(crate) fn is_string(self) -> bool {
+    /// Whether it is a string.
+    pub fn is_string(self) -> bool {
         self.0.first() == Some(&b'"')
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    /// Whether it is `null`.
+    pub fn is_null(self) -> bool {
         self.0 == b"null"
     }
 
     /// The members, in order; none if it is no object.
-    pub(crate) fn members(self) -> Members<'a> {
+    pub fn members(self) -> Members<'a> {
         Members { text: self.0, at: if self.is_object() { 1 } else { self.0.len() } }
     }
 
     /// The items, in order; none if it is no array.
-    pub(crate) fn items(self) -> Items<'a> {
+    pub fn items(self) -> Items<'a> {
         Items { text: self.0, at: if self.is_array() { 1 } else { self.0.len() } }
     }
 
     /// The members with the given names; of one that stands there twice the last, as most readers see it.
-    pub(crate) fn fields<const N: usize>(self, names: &[&str; N]) -> [Option<Value<'a>>; N] {
+    pub fn fields<const N: usize>(self, names: &[&str; N]) -> [Option<Value<'a>>; N] {
         self.fields_checked(names).0
     }
 
     /// The same, and whether one of them stands there twice.
-    pub(crate) fn fields_checked<const N: usize>(self, names: &[&str; N]) -> ([Option<Value<'a>>; N], bool) {
+    pub fn fields_checked<const N: usize>(self, names: &[&str; N]) -> ([Option<Value<'a>>; N], bool) {
         pick(self.members(), names)
     }
 
     /// One member.
-    pub(crate) fn get(self, name: &str) -> Option<Value<'a>> {
+    pub fn get(self, name: &str) -> Option<Value<'a>> {
         self.fields(&[name])[0]
     }
 
     /// A member of a member, and so on.
-    pub(crate) fn path(self, names: &[&str]) -> Option<Value<'a>> {
+    pub fn path(self, names: &[&str]) -> Option<Value<'a>> {
         names.iter().try_fold(self, |value, name| value.get(name))
     }
 
+    /// What a JSON Pointer (RFC 6901) leads to.
+    #[must_use]
+    pub fn pointer(self, pointer: &str) -> Option<Value<'a>> {
+        let Some(path) = pointer.strip_prefix('/') else { return Some(self).filter(|_| pointer.is_empty()) };
+        path.split('/').try_fold(self, |value, segment| {
+            let name = segment.replace("~1", "/").replace("~0", "~");
+            match value.is_array() {
+                true => value.items().nth(name.parse().ok()?),
+                false => value.get(&name),
+            }
+        })
+    }
+
     /// The text of a string: lone surrogates stay their escapes, bytes that are no UTF-8 become U+FFFD.
-    pub(crate) fn as_str(self) -> Option<Cow<'a, str>> {
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         if memchr::memchr(b'\\', inner).is_none() {
             return Some(String::from_utf8_lossy(inner));
@@ -230,16 +251,17 @@ impl<'a> Value<'a> {
     }
 
     /// The text of a member that is a string.
-    pub(crate) fn str_at(self, name: &str) -> Option<Cow<'a, str>> {
+    pub fn str_at(self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name)?.as_str()
     }
 
     /// Whether it is the string `text`, which must need no escape.
-    pub(crate) fn is(self, text: &str) -> bool {
+    pub fn is(self, text: &str) -> bool {
         self.as_str().is_some_and(|own| own == text)
     }
 
-    pub(crate) fn as_bool(self) -> Option<bool> {
+    /// The truth value, if it is one.
+    pub fn as_bool(self) -> Option<bool> {
         match self.0 {
             b"true" => Some(true),
             b"false" => Some(false),
@@ -247,13 +269,14 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub(crate) fn as_i64(self) -> Option<i64> {
+    /// The number, if it is an integer of 64 bits.
+    pub fn as_i64(self) -> Option<i64> {
         std::str::from_utf8(self.0).ok()?.parse().ok()
     }
 }
 
 /// Those of some members that have the given names, and whether one of them is there twice.
-pub(crate) fn pick<'a, const N: usize>(
+pub fn pick<'a, const N: usize>(
     members: impl Iterator<Item = Member<'a>>,
     names: &[&str; N],
 ) -> ([Option<Value<'a>>; N], bool) {
@@ -269,28 +292,30 @@ pub(crate) fn pick<'a, const N: usize>(
 
 /// A key of an object, as its text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Key<'a>(&'a [u8]);
+pub struct Key<'a>(&'a [u8]);
 
 impl<'a> Key<'a> {
     /// Whether it is this name, which must need no escape.
     #[inline]
-    pub(crate) fn is(self, name: &str) -> bool {
+    pub fn is(self, name: &str) -> bool {
         let inner = &self.0[1..self.0.len() - 1];
         inner == name.as_bytes() || (memchr::memchr(b'\\', inner).is_some() && *self.name() == *name)
     }
 
-    pub(crate) fn name(self) -> Cow<'a, str> {
+    /// The name.
+    pub fn name(self) -> Cow<'a, str> {
         Value(self.0).as_str().unwrap_or_default()
     }
 
-    pub(crate) fn text(self) -> &'a [u8] {
+    /// Its text, quotes included.
+    pub fn text(self) -> &'a [u8] {
         self.0
     }
 }
 
 /// The members of an object whose grammar was checked.
 #[derive(Debug)]
-pub(crate) struct Members<'a> {
+pub struct Members<'a> {
     text: &'a [u8],
     at: usize,
 }
@@ -319,7 +344,7 @@ impl<'a> Iterator for Members<'a> {
 
 /// The items of an array whose grammar was checked.
 #[derive(Debug)]
-pub(crate) struct Items<'a> {
+pub struct Items<'a> {
     text: &'a [u8],
     at: usize,
 }
@@ -344,7 +369,7 @@ impl<'a> Iterator for Items<'a> {
 }
 
 /// Where the object opens that a record, cut short by the one behind it on the same line, is followed by.
-pub(crate) fn next_record(text: &[u8], from: usize) -> Option<usize> {
+pub fn next_record(text: &[u8], from: usize) -> Option<usize> {
     const STARTS: [&[u8]; 4] = [b"{\"parentUuid\"", b"{\"type\"", b"{\"timestamp\"", b"{\"sessionId\""];
     memchr::memchr_iter(b'{', text.get(from..)?)
         .map(|at| from + at)
@@ -352,7 +377,8 @@ pub(crate) fn next_record(text: &[u8], from: usize) -> Option<usize> {
 }
 
 #[inline(always)]
-pub(crate) fn skip_space(text: &[u8], mut at: usize) -> usize {
+/// The place of the first byte from `at` on that is no white space.
+pub fn skip_space(text: &[u8], mut at: usize) -> usize {
     while matches!(text.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
         at += 1;
     }

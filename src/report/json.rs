@@ -5,8 +5,9 @@ use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::formats::Warning;
+use crate::rules::Decision;
 use crate::sanitize::{InertJson, visible};
-use crate::seal::Chain;
+use crate::seal::{Chain, Damage};
 use crate::signature::{Checked, Signature, unsigned};
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -35,6 +36,9 @@ pub struct JsonReport<'r> {
     summary: JsonSummary,
     /// What was looked at.
     coverage: JsonCoverage,
+    /// The SHA-256 of the scope file that calls were held against; left out where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope_sha256: Option<&'r str>,
     /// The files, in the order of the inputs.
     files: Vec<JsonFile>,
     /// The findings, by file, then index, then kind.
@@ -176,6 +180,9 @@ struct JsonChain {
     expected: Option<String>,
     /// The digest that stands there.
     found: Option<String>,
+    /// In which way the chain is broken, where that can be told: `edited`, `missing` (links before it), `doubled`, `swapped`,
+    /// `forked`, `cut` or `continues` (from another file, which was not named).
+    damage: Option<&'static str>,
 }
 
 /// What the signatures of a sealed transcript say.
@@ -254,8 +261,56 @@ struct JsonFinding {
     message: String,
     /// The earlier call it refers to.
     related: Option<JsonPlace>,
+    /// How many calls belong to it; left out where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    /// Further calls that belong to it, in order; at most 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    others: Vec<JsonPlace>,
+    /// The call never ran.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    never_ran: bool,
+    /// Which of the rule's patterns it is, for rules that have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'static str>,
+    /// The argument that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argument: Option<JsonArgument>,
+    /// What in a scope of version 2 decided; the pattern is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<JsonDecision>,
     /// The same for the same finding in later runs, wherever its line moves.
     fingerprint: String,
+}
+
+/// What in a scope decided on a call.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonDecision {
+    /// The entry, as its place in the scope file: `denied_tools[2]`; null where none came close.
+    entry: Option<String>,
+    /// Why the entry is there, as the file says.
+    why: Option<String>,
+    /// The part of the call that broke it: a simple command, a path, a host. Secrets are masked.
+    part: String,
+}
+
+/// Where one argument of a call stands.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonArgument {
+    /// Its JSON Pointer within the arguments.
+    pointer: String,
+    /// The line, from 1.
+    line: u64,
+    /// The column, in characters from 1; left out where only the line is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u64>,
+    /// Its length in UTF-16 code units; left out where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
 }
 
 /// A call in the same recording.
@@ -313,6 +368,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
             },
             files: files(report),
             findings: Findings(report),
+            scope_sha256: report.scope.as_deref(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -376,6 +432,7 @@ fn chain(chain: &Chain) -> JsonChain {
         broken_index: broken.map(|broken| broken.index),
         expected: broken.map(|broken| broken.expected.clone()),
         found: broken.map(|broken| broken.found.clone()),
+        damage: broken.and_then(|broken| broken.damage).map(Damage::name),
     }
 }
 
@@ -410,6 +467,25 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             index: place.index,
             line: place.line,
             path: finding.related_file.as_ref().map(|file| file.shown.clone()),
+        }),
+        count: (finding.count > 0).then_some(finding.count),
+        others: finding
+            .others
+            .iter()
+            .map(|place| JsonPlace { index: place.index, line: place.line, path: None })
+            .collect(),
+        never_ran: finding.never_ran,
+        pattern: finding.pattern,
+        argument: finding.argument.as_ref().map(|argument| JsonArgument {
+            pointer: visible(&argument.pointer).into_owned(),
+            line: argument.line,
+            column: (argument.column > 0).then_some(argument.column),
+            width: (argument.width > 0).then_some(argument.width),
+        }),
+        decision: Decision::read(finding).map(|decision| JsonDecision {
+            entry: decision.entry.map(|entry| visible(&entry).into_owned()),
+            why: decision.why.map(|why| visible(&why).into_owned()),
+            part: visible(&decision.part).into_owned(),
         }),
         fingerprint: finding.fingerprint.to_string(),
     }

@@ -65,7 +65,7 @@ fn chain(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
     };
     writeln!(out, "chain: broken")?;
     match broken.kind {
-        Break::Link | Break::Extends => writeln!(out, "first broken link: index {}", broken.index)?,
+        Break::Link | Break::Extends | Break::Fork => writeln!(out, "first broken link: index {}", broken.index)?,
         Break::Head if broken.line == 0 => writeln!(out, "last link: none")?,
         Break::Head => writeln!(out, "last link: index {}", broken.index)?,
     }
@@ -100,7 +100,7 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
     }
     for reported in report.findings() {
         let finding = reported.finding;
-        let head = format!("{}[{}]", finding.level, finding.rule.id);
+        let head = format!("{}[{}]", finding.level, finding.pattern.unwrap_or(finding.rule.id));
         writeln!(out, "{}: {}", palette.level(finding.level, &head), visible(&finding.message()))?;
         let mut place = format!("  {} {}", palette.dim("-->"), visible(reported.path()));
         if finding.line > 0 {

@@ -9,7 +9,7 @@ use super::ssh::{Digests, SshSignature};
 use super::statement::{State, Statement};
 use super::trust::Trust;
 use crate::sanitize::{clip, visible};
-use crate::seal::{self, Chain};
+use crate::seal::{self, Chain, Start};
 use crate::transcript::ReadError;
 use sha2::{Digest as _, Sha256, Sha512};
 use std::io::{self, Read};
@@ -48,7 +48,8 @@ pub struct Facts {
 /// A line that is no link.
 pub fn facts(source: impl Read + Send, threads: usize) -> Result<Facts, ReadError> {
     let mut hashing = Hashing { source, sha256: Sha256::new(), sha512: Sha512::new() };
-    let chain = seal::verify(&mut hashing, threads)?;
+    // a chain that goes on from another file is signed as what it is: its first link names that file's last digest
+    let chain = seal::verify_from(&mut hashing, threads, Start::Any)?;
     // whatever verifying had no need to read is part of the file as well
     io::copy(&mut hashing, &mut io::sink()).map_err(|error| ReadError::Io { line: 0, error })?;
     Ok(Facts { chain, digests: hashing.digests() })

@@ -176,8 +176,8 @@ fn a_link_in_the_base_is_followed() {
 #[test]
 fn annotations_on_changed_lines_come_first() {
     let repository = Repository::new();
-    let old: Vec<&str> = vec!["same"; 14];
-    repository.write("runs/a.jsonl", records(&old));
+    let old: Vec<String> = (0..28).map(|call| format!("tool{}", call / 2)).collect();
+    repository.write("runs/a.jsonl", records(&old.iter().map(String::as_str).collect::<Vec<_>>()));
     repository.write("runs/b.jsonl", record(0, "b"));
     repository.commit("base");
     repository.write("runs/b.jsonl", records(&["b", "b"]));
@@ -186,7 +186,7 @@ fn annotations_on_changed_lines_come_first() {
     let commands: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(commands.len(), 10, "{ran:?}");
     assert!(commands[0].starts_with("::warning file=runs/b.jsonl,line=2,endLine=2,"), "{ran:?}");
-    assert!(commands[9].ends_with("::5 more findings of level warning are in the full report"), "{ran:?}");
+    assert!(commands[9].ends_with("::6 more findings of level warning are in the full report"), "{ran:?}");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn seals_only_judges_no_call() {
 fn gitlab_fingerprints_are_unique() {
     let repository = Repository::new();
     for name in ["a", "b"] {
-        repository.write(&format!("runs/{name}.jsonl"), records(&["x", "x", "x"]));
+        repository.write(&format!("runs/{name}.jsonl"), records(&["x", "x", "y", "y"]));
     }
     let ran = repository.run(&["audit", "runs", "--format", "gitlab"]);
     let issues: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).unwrap();
@@ -338,4 +338,25 @@ fn no_digest_forges_an_output() {
     ];
     assert_eq!(names, expected, "{ran:?}");
     assert!(ran.stdout.starts_with("verdict=findings\n") && ran.stdout.ends_with("seal_digest=\n"), "{ran:?}");
+}
+
+#[test]
+fn an_attestation_names_the_policy_that_was_in_force() {
+    let repository = Repository::new();
+    let scope = "{\"agent\":\"x\",\"allowed_tools\":[\"a\"]}";
+    repository.write("runs/a.jsonl", records(&["a"]));
+    repository.write("scope.json", scope);
+    repository.commit("base");
+    repository.write("scope.json", scope.replace("[\"a\"]", "[\"a\",\"b\"]"));
+    repository.commit("head");
+    let ran = repository.run(&["audit", "runs", "--base", "HEAD^", "--scope", "scope.json", "--format", "attestation"]);
+    let predicate: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let digest = |name: &str| {
+        let found = predicate["configuration"].as_array().unwrap().iter().find(|by| by["name"] == name).unwrap();
+        found["digest"].as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
+    };
+    use sha2::Digest as _;
+    assert_eq!(digest("scope.json"), hex::encode(sha2::Sha256::digest(scope)));
+    assert_eq!(digest("base"), repository.git(&["rev-parse", "HEAD^"]).trim());
+    assert_eq!(predicate["failedTests"], serde_json::json!(["policy-changed"]));
 }

@@ -204,3 +204,39 @@ fn the_same_run_gives_the_same_bytes() {
         assert_eq!(report(format), report(format), "{format}");
     }
 }
+
+/// A usage error repeats what was said, and that may be the name of a file.
+#[test]
+fn usage_errors_hold_no_command() {
+    for name in ["--##[error]x.jsonl", "--x\n::error::y", "--##vso[task.x]", "--\u{202e}x", "--\u{1b}[31m"] {
+        for args in
+            [&["audit", name][..], &[name], &["audit", "--format", name], &["explain", name], &["--threads", name]]
+        {
+            let ran = run(args.iter().copied());
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
+            assert!(
+                ran.stderr.starts_with("error: ") && ran.stderr.lines().all(|line| !line.starts_with("::")),
+                "{ran:?}"
+            );
+            assert!(!ran.stderr.contains("##[") && !ran.stderr.contains("##vso["), "{ran:?}");
+            assert!(!ran.stderr.contains(['\u{202e}', '\u{1b}']), "{ran:?}");
+        }
+    }
+}
+
+/// A name of a megabyte is in every finding, but not whole.
+#[test]
+fn names_of_agents_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scope, transcript) = (folder.path().join("scope.json"), folder.path().join("t.jsonl"));
+    let agent = "a".repeat(1 << 20);
+    fs::write(&scope, format!("{{\"agent\":\"{agent}\",\"allowed_tools\":[]}}")).unwrap();
+    let records: String = (0..50).map(|index| crate::record(index, &format!("t{index}"), "{}", "{}")).collect();
+    fs::write(&transcript, records).unwrap();
+    for format in Format::ALL.map(Format::name) {
+        let args = ["audit", "--no-config", "--format", format, "--scope"].map(std::ffi::OsStr::new);
+        let ran = run(args.into_iter().chain([scope.as_os_str(), transcript.as_os_str()]));
+        assert_eq!(ran.code, 1);
+        assert!(ran.stdout.len() < 200_000 && !ran.stdout.contains(&agent[..300]), "{format}: {}", ran.stdout.len());
+    }
+}

@@ -10,15 +10,19 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod attest;
 mod audit;
 mod canonical;
 mod captures;
 mod cli;
+mod equality;
 mod generated;
 mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(unix)]
 mod redact;
 mod refusals;

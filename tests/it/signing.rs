@@ -360,3 +360,88 @@ fn what_ssh_keygen_signed_verifies() {
     assert!(other.code == 1 && other.stdout.contains("namespace 'file'; expected 'toolreplay-seal'"), "{other:?}");
     assert_eq!(run(["verify", "samples/session-dirty.jsonl"]).code, 2);
 }
+
+/// Seals the same calls three times, each file going on from the one before.
+fn rotated(desk: &Desk) {
+    desk.ok(&["seal", "run.jsonl", "-o", "1.sealed.jsonl"]);
+    for (old, new) in [("1", "2"), ("2", "3")] {
+        let (old, new) = (format!("{old}.sealed.jsonl"), format!("{new}.sealed.jsonl"));
+        desk.ok(&["seal", "run.jsonl", "--continues", &old, "-o", &new]);
+    }
+}
+
+#[test]
+fn a_chain_goes_on_in_another_file() {
+    let desk = Desk::new();
+    rotated(&desk);
+    let intact = "chain: intact\n";
+    let verify = |args: &[&str]| desk.run(&[&["verify"], args].concat());
+    let ran = verify(&["2.sealed.jsonl", "--continues", "1.sealed.jsonl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, intact));
+    let ran = verify(&["3.sealed.jsonl", "--continues", "1.sealed.jsonl", "--continues", "2.sealed.jsonl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, intact));
+    // all files of the series, in whatever order
+    let all = verify(&["3.sealed.jsonl", "1.sealed.jsonl", "2.sealed.jsonl"]);
+    assert_eq!((all.code, all.stdout.matches(intact).count()), (0, 3), "{all:?}");
+    assert_eq!(desk.run(&["audit", ".", "--no-config", "--seals-only"]).code, 0);
+    // alone it starts nowhere
+    let alone = verify(&["2.sealed.jsonl"]);
+    let head = "75ccf1faad88c5ea82c68139b2ec2a02943142dd0133bb0c626ccbff28f5c711";
+    let zeros = "0".repeat(64);
+    let text = format!("chain: broken\nfirst broken link: index 0\nexpected: {zeros}\nfound: {head}\n");
+    assert_eq!((alone.code, alone.stdout), (1, text));
+    let json: Value = serde_json::from_str(&verify(&["2.sealed.jsonl", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["files"][0]["chain"]["damage"], "continues");
+    // one that is missing in the middle, and a first one that is no continuation
+    let gap = verify(&["3.sealed.jsonl", "--continues", "1.sealed.jsonl"]);
+    assert!(gap.code == 1 && gap.stdout.contains(&format!("expected: {head}")), "{gap:?}");
+    let gap = verify(&["3.sealed.jsonl", "--continues", "2.sealed.jsonl"]);
+    assert!(gap.code == 2 && gap.stderr.contains("name the series whole"), "{gap:?}");
+    let first = verify(&["1.sealed.jsonl", "--continues", "1.sealed.jsonl"]);
+    assert!(first.code == 1 && first.stdout.contains(&format!("found: {zeros}")), "{first:?}");
+    let expected = verify(&["2.sealed.jsonl", "--continues", "1.sealed.jsonl", "--expect", head]);
+    assert!(expected.code == 1 && expected.stdout.contains("last link: index 5"), "{expected:?}");
+    fs::remove_file(desk.path("2.sealed.jsonl")).unwrap();
+    let gone = desk.run(&["audit", ".", "--no-config", "--seals-only"]);
+    assert!(gone.code == 1 && gone.stdout.contains("goes on from another file, which is not among these"), "{gone:?}");
+    // what is cut off the old file, the new one misses
+    let cut: String = desk.read("1.sealed.jsonl").lines().take(5).map(|line| format!("{line}\n")).collect();
+    rotated(&desk);
+    desk.write("1.sealed.jsonl", &cut);
+    assert_eq!(verify(&["2.sealed.jsonl", "--continues", "1.sealed.jsonl"]).code, 1);
+    assert_eq!(desk.run(&["audit", ".", "--no-config", "--seals-only"]).code, 1);
+    for old in ["run.jsonl", "missing", "-"] {
+        let ran = desk.run(&["seal", "run.jsonl", "--continues", old]);
+        assert!(ran.code == 2 && ran.stdout.is_empty(), "{ran:?}");
+    }
+    desk.write("empty", "");
+    assert!(desk.run(&["seal", "run.jsonl", "--continues", "empty"]).stderr.contains("no link"));
+}
+
+#[test]
+fn a_chain_that_forks_into_two_files_is_broken() {
+    let desk = Desk::new();
+    rotated(&desk);
+    let shorter: String = desk.read("run.jsonl").lines().take(3).map(|line| format!("{line}\n")).collect();
+    desk.write("shorter.jsonl", &shorter);
+    let audit = || desk.run(&["audit", ".", "--no-config", "--seals-only"]);
+    // the same calls, or the first of them, are a copy
+    desk.ok(&["seal", "shorter.jsonl", "--continues", "1.sealed.jsonl", "-o", "copy.sealed.jsonl"]);
+    fs::copy(desk.path("2.sealed.jsonl"), desk.path("whole.sealed.jsonl")).unwrap();
+    assert_eq!(audit().code, 0, "{:?}", audit());
+    desk.write("other.jsonl", &desk.read("run.jsonl").replace("guide.md", "other.md"));
+    desk.ok(&["seal", "other.jsonl", "--continues", "1.sealed.jsonl", "-o", "fork.sealed.jsonl"]);
+    let ran = audit();
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("goes on from 75ccf1f") && ran.stdout.contains("the chain forks"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_continuation_is_signed_like_any_seal() {
+    let desk = Desk::new();
+    desk.keys(&["ci"]);
+    desk.ok(&["seal", "run.jsonl", "-o", "1.sealed.jsonl", "--sign", "ci.key"]);
+    desk.ok(&["seal", "run.jsonl", "--continues", "1.sealed.jsonl", "-o", "2.sealed.jsonl", "--sign", "ci.key"]);
+    let ran = desk.run(&["verify", "2.sealed.jsonl", "--continues", "1.sealed.jsonl", "--trust", "trusted"]);
+    assert!(ran.code == 0 && ran.stdout.ends_with("seal: signed by 'ci'\n"), "{ran:?}");
+}

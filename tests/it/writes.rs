@@ -279,3 +279,91 @@ fn no_agent_overwrites_another() {
     assert!(ran.code == 2 && ran.stderr.contains("two outputs would be written to o."), "{ran:?}");
     assert!(!Path::new(&home.path("checkout/o.a_b.jsonl")).exists());
 }
+
+/// What is begun when a signal comes is not left lying about.
+#[test]
+fn signals_leave_no_temporary_file() {
+    use std::io::Write as _;
+    use std::os::unix::process::ExitStatusExt as _;
+    // more than is looked at before anything is written
+    let begun: String = (0..4000).map(|index| record(index, "x", "{}", "{}")).collect();
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        let home = Home::new(&[("checkout/old.jsonl", "")]);
+        let pipe = home.path("pipe.jsonl");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let folder = home.path("checkout");
+        let mut child =
+            toolreplay().current_dir(&folder).args(["seal", "../pipe.jsonl", "-o", "new.jsonl"]).spawn().unwrap();
+        let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+        let names = || -> Vec<String> {
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        writer.write_all(begun.as_bytes()).unwrap();
+        while !names().iter().any(|name| name.ends_with(".tmp")) {
+            assert!(child.try_wait().unwrap().is_none());
+            std::thread::yield_now();
+        }
+        assert!(
+            std::process::Command::new("kill")
+                .args(["-s", signal, &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(child.wait().unwrap().signal(), Some(number));
+        let mut left = names();
+        left.sort();
+        assert_eq!(left, [".git", "old.jsonl", "t"], "{signal}");
+    }
+}
+
+/// A message names what was asked for, not the temporary file beside it.
+#[test]
+fn errors_of_writing_name_the_path_that_was_asked_for() {
+    let home = Home::new(&[]);
+    let records: String = (0..2000).map(|index| record(index, "x", "{}", "{}")).collect();
+    home.write("checkout/long.jsonl", &records);
+    home.write("checkout/small/a.jsonl", &transcript());
+    // a process that may write 512 bytes and no more
+    let limited = |command: &str| -> Ran {
+        let script = format!("trap '' XFSZ; ulimit -f 1; exec \"$0\" {command}");
+        let binary = env!("CARGO_BIN_EXE_toolreplay");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script, binary]).current_dir(home.path("checkout")).output().unwrap().into()
+    };
+    for (command, path) in [
+        ("audit long.jsonl --report json=report.json", "report.json"),
+        ("seal long.jsonl -o sealed.jsonl", "sealed.jsonl"),
+        ("audit long.jsonl -o none/report.txt", "none/report.txt"),
+    ] {
+        let ran = limited(command);
+        assert_eq!(ran.code, 2, "{command}: {ran:?}");
+        assert!(ran.stderr.starts_with(&format!("error: cannot write {path}: ")), "{command}: {}", ran.stderr);
+        assert!(!ran.stderr.contains(".tmp"), "{command}: {}", ran.stderr);
+    }
+    assert_eq!(fs::read_dir(home.path("checkout")).unwrap().count(), 4, "something is left");
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[test]
+fn a_standard_output_that_is_closed_is_an_error() {
+    let home = Home::new(&[]);
+    let run = |command: &str| -> Ran {
+        let script = format!("exec \"$0\" {command}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_toolreplay")]);
+        shell.current_dir(home.path("checkout")).output().unwrap().into()
+    };
+    for command in ["seal t/a.jsonl", "audit t", "verify t/a.jsonl", "version", "import t/a.jsonl", "explain"] {
+        let ran = run(&format!("{command} >&-"));
+        assert_eq!(ran.code, 2, "{command}: {ran:?}");
+    }
+    let ran = run("seal t/a.jsonl >&-");
+    assert_eq!(ran.stderr, "error: cannot write to standard output: it is closed\n");
+    // nothing is written there, or it is meant to be lost
+    for command in
+        ["seal t/a.jsonl -o t/a.sealed.jsonl >&-", "seal t/a.jsonl >/dev/null", "seal t/a.jsonl <>/dev/null >&0"]
+    {
+        assert_eq!(run(command).code, 0, "{command}");
+    }
+}

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Verdict};
 use toolreplay::finding::Level;
 use toolreplay::formats::{self, Options};
-use toolreplay::judge::Ruleset;
+use toolreplay::engine::Ruleset;
 use toolreplay::report::{self, Format};
 use toolreplay::seal::{self as chain, SealError};
 use toolreplay::tools::ToolSet;
@@ -365,7 +365,7 @@ fn transcript_of(
         formats::Opening::Native(mut content) => {
             content.read_to_end(&mut transcript).map_err(whole)?;
         }
-        formats::Opening::Unknown(_, why, _) => {
+        formats::Opening::Unknown(formats::Unknown { why, .. }) | formats::Opening::Other(why) => {
             return Err(library::Failure::of_file(toolreplay::sanitize::visible(&why).into_owned()));
         }
         formats::Opening::Foreign(foreign) => {

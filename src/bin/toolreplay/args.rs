@@ -197,6 +197,10 @@ pub(crate) struct SealArgs {
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Go on from this sealed transcript: the first link's prev is its last digest
+    #[arg(long, value_name = "OLD")]
+    pub(crate) continues: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) sign: Sign,
 }
@@ -435,6 +439,11 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "OLD")]
     pub(crate) extends: Option<PathBuf>,
 
+    /// Verify that FILE goes on from this sealed transcript, and that one from the one named before it; repeatable, the
+    /// oldest first
+    #[arg(long, value_name = "OLD")]
+    pub(crate) continues: Vec<PathBuf>,
+
     /// Demand that the last digest of FILE is this one: shows whether the tail was cut off
     #[arg(long, value_name = "DIGEST", value_parser = digest_parser)]
     pub(crate) expect: Option<String>,
@@ -484,7 +493,8 @@ pub(crate) struct Mutators {
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
-    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab and outputs (name=value lines). Where no other report goes to standard output,
+    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
+    /// in-toto predicate) and subjects (the digests of the files it is about). Where no other report goes to standard output,
     /// text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
     pub(crate) reports: Vec<ReportTarget>,

@@ -1,10 +1,12 @@
 //! The `toolreplay` command: reads the command line, runs one subcommand, turns its outcome into an exit code.
 
 mod args;
+mod attest;
 mod audit;
 mod base;
 mod blob;
 mod changes;
+mod closed;
 mod completions;
 mod exit;
 mod explain;
@@ -13,6 +15,7 @@ mod git;
 mod guard;
 mod import;
 mod inputs;
+mod interrupt;
 mod keygen;
 mod output;
 mod progress;

@@ -1,9 +1,12 @@
 //! Writing: standard output with a closed reader, files whole or not at all, several reports of one run.
 
 use crate::args::{Common, Reports, When};
+use crate::closed;
 use crate::exit::{self, Outcome};
 use crate::guard::resolved;
+use crate::interrupt::{self, Removed};
 use anyhow::{Context as _, bail};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -11,6 +14,7 @@ use std::path::{Path, PathBuf};
 use toolreplay::audit::Report;
 use toolreplay::formats::Warning;
 use toolreplay::report::{self, Format};
+use toolreplay::sanitize::visible;
 
 /// A report that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,9 +136,9 @@ pub(crate) fn usage(error: &clap::Error) -> Outcome {
     if !error.use_stderr() {
         return print(text.as_bytes());
     }
-    let hostile = |argument: &std::ffi::OsString| argument.to_string_lossy().chars().any(char::is_control);
+    let hostile = |argument: &std::ffi::OsString| matches!(visible(&argument.to_string_lossy()), Cow::Owned(_));
     if std::env::args_os().any(|argument| hostile(&argument)) {
-        // the message repeats the argument: a file name must not be able to start a line of its own
+        // the message repeats the argument: a file name must not be able to start a line of its own, or a command
         bail!("{}", styled.to_string().trim_start_matches("error: "));
     }
     let _ = io::stderr().write_all(text.as_bytes());
@@ -150,6 +154,9 @@ pub(crate) fn print(text: &[u8]) -> Outcome {
 /// Writes to standard output. A reader that has gone is no error.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout());
+    if closed::stdout() {
+        bail!("cannot write to standard output: it is closed");
+    }
     let written = write(&mut out).and_then(|()| out.flush());
     // what is still buffered must not be written again when the buffer goes
     let (_, _) = out.into_parts();
@@ -176,21 +183,26 @@ pub(crate) fn to_file(
     let target = resolved(path);
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::metadata(folder).with_context(context)?;
-    let temporary = temporary_file(folder, &target).map_err(without_path).with_context(context)?;
-    let mut out = BufWriter::with_capacity(64 << 10, temporary);
-    write(&mut out).with_context(context)?;
-    let temporary = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(context)?;
+    let (mut temporary, _removed) = temporary_file(folder, &target).map_err(without_path).with_context(context)?;
+    // the file itself, whose errors do not name it
+    let mut out = BufWriter::with_capacity(64 << 10, temporary.as_file_mut());
+    write(&mut out).and_then(|()| out.flush()).with_context(context)?;
+    let (_, _) = out.into_parts();
     temporary.persist(&target).map_err(|error| error.error).with_context(context)?;
     Ok(())
 }
 
 /// What went wrong, less the name of the temporary file, which is different every time and nobody's business.
 fn without_path(error: io::Error) -> io::Error {
-    let plain = error.get_ref().and_then(std::error::Error::source).map(|source| io::Error::other(source.to_string()));
-    plain.unwrap_or(error)
+    let text = error.to_string();
+    match text.rsplit_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what),
+        None => error,
+    }
 }
 
-fn temporary_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
+/// A file beside the one that is to be written, and what removes it should a signal end the process.
+fn temporary_file(folder: &Path, target: &Path) -> io::Result<(tempfile::NamedTempFile, Removed)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".toolreplay-").suffix(".tmp");
     #[cfg(unix)]
@@ -199,9 +211,9 @@ fn temporary_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTem
         // as any new file would have, less the umask
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let file = builder.tempfile_in(folder)?;
+    let (file, removed) = interrupt::removing(|| builder.tempfile_in(folder))?;
     if let Ok(metadata) = fs::metadata(target) {
         fs::set_permissions(file.path(), metadata.permissions())?;
     }
-    Ok(file)
+    Ok((file, removed))
 }

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 use toolreplay::limits::Budget;
-use toolreplay::seal::{SealError, Sealed, check, seal};
+use toolreplay::seal::{GENESIS, SealError, Sealed, Start, check, seal_from, verify_from};
 use toolreplay::transcript::ReadError;
 
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
@@ -31,11 +31,17 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
             "not signed with {VARIABLE}: standard output has nothing beside it; name a file with --output"
         ));
     }
+    let start = match &args.continues {
+        Some(old) => last_digest(old, common)?,
+        None => GENESIS.to_owned(),
+    };
     if let Some(path) = output(args) {
         signers.check(path)?;
-        let read = args.sign.keys.iter().map(PathBuf::as_path).chain([args.file.as_path()]);
+        let read =
+            args.sign.keys.iter().map(PathBuf::as_path).chain([args.file.as_path()]).chain(args.continues.as_deref());
         guard::outputs([(path, Writes::Sealed)], read)?;
     }
+    let sealing = Sealing { shown: &input.shown, start: &start, common };
     // what is no transcript becomes one first
     let options = args.importing.options();
     let budget = options.budget.clone();
@@ -43,53 +49,76 @@ pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
         Transcript::File(path, _keep) => {
             let source = || File::open(&path).with_context(|| format!("{}: cannot be opened", input.shown));
             match output(args) {
-                Some(output) => to_file(output, budget.lines(source()?), &input.shown, common, &signers)?,
-                None => file_to_stdout(source()?, &budget, &input.shown, common)?,
+                Some(output) => to_file(output, budget.lines(source()?), &sealing, &signers)?,
+                None => file_to_stdout(source()?, &budget, &sealing)?,
             }
         }
         Transcript::Stream(source) => match output(args) {
-            Some(output) => to_file(output, source, &input.shown, common, &signers)?,
-            None => stream_to_stdout(source, &input.shown, common)?,
+            Some(output) => to_file(output, source, &sealing, &signers)?,
+            None => stream_to_stdout(source, &sealing)?,
         },
     }
     Ok(exit::CLEAN)
+}
+
+/// What is the same however a transcript is sealed.
+struct Sealing<'s> {
+    /// The transcript as messages name it.
+    shown: &'s str,
+    /// The first link's `prev`.
+    start: &'s str,
+    common: &'s Common,
+}
+
+/// The last digest of a sealed transcript that is gone on from. What it goes on from itself is its own business.
+fn last_digest(old: &Path, common: &Common) -> anyhow::Result<String> {
+    let shown = old.display();
+    let file = File::open(old).with_context(|| format!("cannot open {shown}"))?;
+    let chain = verify_from(file, common.threads(), Start::Any).map_err(|error| anyhow!("{shown}: {error}"))?;
+    match chain.broken {
+        Some(broken) => bail!("{shown}: the chain is broken, at index {}; nothing goes on from it", broken.index),
+        None if chain.links == 0 => bail!("{shown} has no link that could be gone on from"),
+        None => Ok(chain.head),
+    }
 }
 
 fn output(args: &SealArgs) -> Option<&Path> {
     args.output.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-fn to_file(
-    output: &Path,
-    source: impl Read + Send,
-    shown: &str,
-    common: &Common,
-    signers: &Signers,
-) -> anyhow::Result<()> {
+fn to_file(output: &Path, source: impl Read + Send, sealing: &Sealing<'_>, signers: &Signers) -> anyhow::Result<()> {
+    let mut failure = None;
     let mut sealed = None;
-    let written = output::to_file(output, |out| {
-        let done = write(source, shown, common, out);
-        let failed = done.is_err();
-        sealed = Some(done);
-        if failed { Err(io::Error::other("sealing failed")) } else { Ok(()) }
+    let threads = sealing.common.threads();
+    let written = output::to_file(output, |out| match seal_from(source, threads, out, sealing.start) {
+        Ok(done) => {
+            sealed = Some(done);
+            Ok(())
+        }
+        // it is given the path that was asked for
+        Err(SealError::Write(error)) => Err(error),
+        Err(SealError::Read(error)) => {
+            failure = Some(refused(sealing.shown, error));
+            Err(io::Error::other("sealing failed"))
+        }
     });
-    match sealed {
-        Some(Err(error)) => Err(error),
-        Some(Ok(sealed)) => written.and_then(|()| signers.sign(output, &sealed, common.threads())),
-        None => written,
+    match (failure, sealed) {
+        (Some(error), _) => Err(error),
+        (None, Some(sealed)) => written.and_then(|()| signers.sign(output, &sealed, threads)),
+        (None, None) => written,
     }
 }
 
 /// Half a chain would verify: nothing is printed before the whole transcript is known to be valid. A file is read
 /// twice, what can be read only once waits.
-fn file_to_stdout(mut file: File, budget: &Budget, shown: &str, common: &Common) -> anyhow::Result<()> {
-    check(budget.lines(&mut file), common.threads()).map_err(|error| refused(shown, error))?;
+fn file_to_stdout(mut file: File, budget: &Budget, sealing: &Sealing<'_>) -> anyhow::Result<()> {
+    check(budget.lines(&mut file), sealing.common.threads()).map_err(|error| refused(sealing.shown, error))?;
     let length = file.stream_position()?;
     file.rewind()?;
     // what was appended since is not part of what was checked
     let checked = file.take(length);
     let mut failure = None;
-    output::to_stdout(|out| match seal(checked, common.threads(), out) {
+    output::to_stdout(|out| match seal_from(checked, sealing.common.threads(), out, sealing.start) {
         Ok(_) => Ok(()),
         Err(SealError::Write(error)) => Err(error),
         Err(SealError::Read(error)) => {
@@ -104,9 +133,9 @@ fn file_to_stdout(mut file: File, budget: &Budget, shown: &str, common: &Common)
     }
 }
 
-fn stream_to_stdout(source: impl Read + Send, shown: &str, common: &Common) -> anyhow::Result<()> {
+fn stream_to_stdout(source: impl Read + Send, sealing: &Sealing<'_>) -> anyhow::Result<()> {
     let mut sealed = BufWriter::with_capacity(256 << 10, tempfile::SpooledTempFile::new(IN_MEMORY));
-    write(source, shown, common, &mut sealed)?;
+    write(source, sealing, &mut sealed)?;
     let mut sealed =
         sealed.into_inner().map_err(io::IntoInnerError::into_error).context("cannot write a temporary file")?;
     sealed.rewind().context("cannot read a temporary file")?;
@@ -122,15 +151,10 @@ fn refused(shown: &str, error: ReadError) -> anyhow::Error {
     }
 }
 
-fn write(
-    source: impl Read + Send,
-    shown: &str,
-    common: &Common,
-    out: &mut (dyn Write + Send),
-) -> anyhow::Result<Sealed> {
-    match seal(source, common.threads(), out) {
+fn write(source: impl Read + Send, sealing: &Sealing<'_>, out: &mut (dyn Write + Send)) -> anyhow::Result<Sealed> {
+    match seal_from(source, sealing.common.threads(), out, sealing.start) {
         Ok(sealed) => Ok(sealed),
-        Err(SealError::Read(error)) => Err(refused(shown, error)),
+        Err(SealError::Read(error)) => Err(refused(sealing.shown, error)),
         Err(SealError::Write(error)) => Err(error).context("cannot write the sealed transcript"),
     }
 }

@@ -1,6 +1,7 @@
 //! `toolreplay seal-all`: transcripts sealed beside themselves, again and again while they grow.
 
 use crate::args::{Common, SealAllArgs};
+use crate::attest;
 use crate::exit::{self, Outcome as Exit};
 use crate::guard::{self, Writes};
 use crate::inputs::{self, Place};
@@ -12,9 +13,9 @@ use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
-use toolreplay::judge::Judgement;
+use toolreplay::engine::Judgement;
 use toolreplay::limits::Budget;
-use toolreplay::seal::{Chain, SealError, Sealed, seal, verify};
+use toolreplay::seal::{Chain, GENESIS, SealError, Sealed, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
 use toolreplay::transcript::Layout;
 
@@ -50,7 +51,8 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
         outcomes.push(outcome);
     }
     let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
-    let report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
+    let mut report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
+    attest::subjects(&mut report, &found.inputs, &targets);
     let code = output::finish(&report, &targets, found.alone, common)?;
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");
@@ -135,7 +137,8 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
     if !same {
         output::to_file(twin, |out| io::copy(&mut sealed, out).map(drop))?;
     }
-    let chain = Chain { links: links.links, head: links.head, head_line: links.links, broken: None };
+    let start = GENESIS.to_owned();
+    let chain = Chain { links: links.links, head: links.head, start, head_line: links.links, broken: None };
     let judgement = Judgement { calls: links.links, ..Judgement::default() };
     Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
 }

@@ -6,7 +6,7 @@ use super::openai;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::Flags;
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::json::view::Value;
 
 /// Messages of the Messages API.
@@ -25,6 +25,7 @@ pub(in crate::formats) static ANTHROPIC: Format = Format {
 
 /// Tools that Anthropic defines; all others are the user's own.
 pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "anthropic",
     read_only: &["web_search", "web_fetch", "tool_search"],
     by_args: &[
         ("bash", By::Shell(&["command"])),
@@ -57,6 +58,13 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         for (number, message) in messages.items().enumerate() {
             if message.get("role").is_some_and(|role| role.is("assistant")) {
                 out.event(Event::Window);
+            }
+            let from_a_person = |message: Value<'_>| {
+                let results = |content: Value<'_>| content.items().any(|block| block.get("tool_use_id").is_some());
+                message.get("role").is_some_and(|role| role.is("user")) && !message.get("content").is_some_and(results)
+            };
+            if from_a_person(message) {
+                out.apart(Apart::Person, None);
             }
             let turn = Some(number.to_string());
             let flags = Flags::NO_COPY;

@@ -27,7 +27,8 @@ pub(in crate::formats) static ATIF: Format = Format {
 };
 
 /// The tools of Harbor's own agent.
-static TERMINUS: Profile = Profile {
+pub(in crate::formats) static TERMINUS: Profile = Profile {
+    name: "terminus",
     by_args: &[("bash_command", By::Shell(&["keystrokes"]))],
     session: &["mark_task_complete"],
     ..Profile::NONE

@@ -33,7 +33,8 @@ pub(in crate::formats) static CAPTURE: Format = Format {
 };
 
 /// A program that records its own tools knows which of them change state, and says so.
-static OWN: Profile = Profile { others: Effect::ReadOnly, ..Profile::NONE };
+pub(in crate::formats) static OWN: Profile =
+    Profile { name: "toolreplay-capture", others: Effect::ReadOnly, ..Profile::NONE };
 
 /// Codes of `capture_issues` with which a reply has all the calls that a client can have found in it. With any other, known
 /// here or not, it may have had calls that are not in the capture, however the reply ended: clients use what they get.

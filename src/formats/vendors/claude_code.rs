@@ -6,7 +6,8 @@
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{self, Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
-use crate::formats::normalize::{Event, Out};
+use crate::formats::facts::Words;
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::Value;
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ pub(in crate::formats) static CLAUDE_CODE: Format = Format {
 
 /// The tools of Claude Code.
 pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "claude-code",
     read_only: &[
         "Read",
         "Grep",
@@ -71,7 +73,31 @@ pub(in crate::formats) static PROFILE: Profile = Profile {
     containers: &["Task", "Agent", "Skill", "Workflow"],
     polls: &["BashOutput", "TaskOutput", "AgentOutputTool", "TaskGet", "TaskList"],
     others: Effect::Unknown,
+    targets: &[
+        ("Read", "file_path"),
+        ("Write", "file_path"),
+        ("Edit", "file_path"),
+        ("MultiEdit", "file_path"),
+        ("NotebookRead", "notebook_path"),
+        ("NotebookEdit", "notebook_path"),
+    ],
+    ignored: &[
+        ("Bash", &["description", "timeout", "run_in_background"]),
+        ("Monitor", &["description", "timeout", "timeout_ms"]),
+        ("BashOutput", &["wait_up_to"]),
+        ("TaskOutput", &["timeout", "block"]),
+        ("AgentOutputTool", &["wait_up_to", "block"]),
+    ],
+    varies: &["WebFetch", "WebSearch", "ToolSearch", "AskUserQuestion", "ListAgents", "ListMcpResourcesTool"],
+    words: Some(words),
+    ..Profile::NONE
 };
+
+/// Newer versions answer a repeated Read with a sentence in place of the file.
+fn words(response: Value<'_>) -> Option<Words> {
+    let text = first_text(response.get("content"));
+    text.starts_with(b"File unchanged since last read").then_some(Words::Unchanged)
+}
 
 /// Records without calls.
 const SILENT: [&str; 22] = [
@@ -122,7 +148,7 @@ fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    let [kind, message, time, agent, sidechain, uuid, parent, result, data, denial, session] = out.fields(
+    let [kind, message, time, agent, sidechain, uuid, parent, result, data, denial, session, cwd] = out.fields(
         record,
         &[
             "type",
@@ -136,8 +162,10 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             "data",
             "toolDenialKind",
             "sessionId",
+            "cwd",
         ],
     );
+    out.cwd(cwd);
     let kind = kind.and_then(Value::as_str).unwrap_or_default();
     let text = |value: Option<Value<'_>>| value.and_then(Value::as_str).map(Cow::into_owned);
     if let Some(session) = text(session) {
@@ -183,6 +211,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         "system" => {
             if record.get("subtype").is_some_and(|subtype| subtype.is("compact_boundary")) {
                 out.note(Code::Compacted, "", record, "earlier calls are still in the file");
+                out.apart(Apart::Compaction, frame.thread.as_deref());
             }
         }
         "" => out.unknown("no type", record),
@@ -199,12 +228,15 @@ pub(in crate::formats) fn time_of(value: Option<Value<'_>>) -> Option<i64> {
 fn prompt(record: Value<'_>, message: Value<'_>, own: Option<String>, parent: Option<String>, out: &mut Out<'_>) {
     let [meta, summary] = out.fields(record, &["isMeta", "isCompactSummary"]);
     let aside = [meta, summary].into_iter().flatten().any(|value| value.as_bool() == Some(true));
-    let (Some(own), Some(parent), false) = (own, parent, aside) else { return };
-    let Some(content) = message.get("content") else { return };
+    let Some(content) = message.get("content").filter(|_| !aside) else { return };
     let words = match content.is_array() {
         true => !content.items().any(|block| block.get("type").is_some_and(|kind| kind.is("tool_result"))),
         false => !content.text().starts_with(b"\"<") && !content.text().starts_with(b"\"[Request"),
     };
+    if words {
+        out.apart(Apart::Person, None);
+    }
+    let (Some(own), Some(parent)) = (own, parent) else { return };
     if words {
         let at = out.place(record);
         out.event(Event::Prompt { own: own.into(), parent: parent.into(), at });

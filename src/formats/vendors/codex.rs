@@ -4,8 +4,9 @@
 use super::{claude_code, responses};
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
+use crate::formats::facts::Words;
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
@@ -26,6 +27,7 @@ pub(in crate::formats) static CODEX: Format = Format {
 
 /// The tools of Codex.
 pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "codex",
     read_only: &[
         "read_file",
         "list_dir",
@@ -54,7 +56,51 @@ pub(in crate::formats) static PROFILE: Profile = Profile {
     containers: &["exec", "functions.exec", "js_repl", "spawn_agent", "send_input", "resume_agent", "close_agent"],
     polls: &["wait_agent", "wait"],
     others: Effect::Unknown,
+    targets: &[("read_file", "file_path"), ("view_image", "path")],
+    ignored: &[
+        ("shell", &SHELL_LIMITS),
+        ("shell_command", &SHELL_LIMITS),
+        ("exec_command", &SHELL_LIMITS),
+        ("local_shell", &SHELL_LIMITS),
+        ("write_stdin", &["yield_time_ms", "max_output_tokens"]),
+    ],
+    varies: &["web_search", "web_search_call", "tool_search", "tool_search_call", "request_user_input"],
+    words: Some(words),
+    ..Profile::NONE
 };
+
+/// Arguments of shell calls that are words for a person, limits, or how the call was asked for.
+const SHELL_LIMITS: [&str; 9] = [
+    "timeout",
+    "timeout_ms",
+    "yield_time_ms",
+    "max_output_tokens",
+    "justification",
+    "with_escalated_permissions",
+    "sandbox_permissions",
+    "login",
+    "tty",
+];
+
+/// What a command printed, and how it ended: Codex writes a header with times and ids above the output, and once wrote
+/// both as JSON in a string.
+fn words(response: Value<'_>) -> Option<Words> {
+    let content = response.get("content")?;
+    let content = content.as_str()?;
+    if content.starts_with("{\"output\"") {
+        let inner = view::only_value(content.as_bytes()).ok()?;
+        let exit = inner.path(&["metadata", "exit_code"]).map_or(&b""[..], Value::text);
+        return Some(Words::Own([exit, b"\n", inner.get("output")?.text()].concat()));
+    }
+    let known = ["Chunk ID: ", "Wall time: ", "Exit code: ", "Process exited with code ", "Total output lines: "];
+    if !known.iter().any(|start| content.starts_with(start)) {
+        return None;
+    }
+    let (head, output) = content.split_once("Output:\n")?;
+    let codes = head.lines().filter(|line| line.starts_with("Exit code: ") || line.starts_with("Process exited with"));
+    let own = codes.chain([output]).collect::<Vec<_>>().join("\n");
+    Some(Words::Own(own.into_bytes()))
+}
 
 const ENVELOPES: [&str; 8] = [
     "session_meta",
@@ -114,7 +160,10 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
         "event_msg" => event(payload, time, out),
         // what it holds are the old records again
-        "compacted" => out.note(Code::Compacted, "", record, "earlier calls are still in the file"),
+        "compacted" => {
+            out.note(Code::Compacted, "", record, "earlier calls are still in the file");
+            out.apart(Apart::Compaction, None);
+        }
         "turn_context" | "world_state" | "inter_agent_communication" | "inter_agent_communication_metadata" => {}
         other => out.unknown(other, record),
     }
@@ -224,6 +273,7 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
                 inner("arguments").filter(|args| !args.is_null()).map_or(Args::Nothing, |args| Args::Value(Some(args)));
             repeat(&tool, args, body, error.is_some(), out);
         }
+        "user_message" => out.apart(Apart::Person, None),
         "web_search_end" => {
             repeat("web_search", free("query"), field("results").map(|r| Body::Value(Some(r))), false, out)
         }

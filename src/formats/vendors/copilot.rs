@@ -5,7 +5,7 @@ use super::claude_code;
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, To, ToolResult};
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
@@ -24,7 +24,8 @@ pub(in crate::formats) static COPILOT: Format = Format {
     profile: &PROFILE,
 };
 
-static PROFILE: Profile = Profile {
+pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "copilot",
     read_only: &["view", "glob", "grep", "rg", "read_bash", "list_bash", "web_fetch"],
     mutating: &[
         "create",
@@ -41,6 +42,7 @@ static PROFILE: Profile = Profile {
     containers: &["task"],
     polls: &["read_bash", "list_bash"],
     others: Effect::Unknown,
+    ..Profile::NONE
 };
 
 fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
@@ -101,8 +103,10 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
                 out.session(&id, record);
             }
         }
+        "user.message" => out.apart(Apart::Person, None),
         "session.truncation" | "session.compaction_complete" => {
             out.note(Code::Compacted, "", record, "earlier calls are still in the file");
+            out.apart(Apart::Compaction, None);
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use super::claude_code;
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::Out;
+use crate::formats::normalize::{Apart, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
@@ -26,6 +26,7 @@ pub(in crate::formats) static GEMINI: Format = Format {
 
 /// The tools of Gemini CLI.
 pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "gemini",
     read_only: &[
         "read_file",
         "read_many_files",
@@ -58,6 +59,7 @@ pub(in crate::formats) static PROFILE: Profile = Profile {
     containers: &["invoke_agent", "activate_skill"],
     polls: &[],
     others: Effect::Unknown,
+    ..Profile::NONE
 };
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
@@ -136,7 +138,10 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 
 /// One message: its calls stand in it with their answers.
 fn one(message: Value<'_>, out: &mut Out<'_>) {
-    let [id, calls, time] = message.fields(&["id", "toolCalls", "timestamp"]);
+    let [id, calls, time, kind] = message.fields(&["id", "toolCalls", "timestamp", "type"]);
+    if kind.is_some_and(|kind| kind.is("user")) {
+        out.apart(Apart::Person, None);
+    }
     let turn = text(id);
     for call in calls.into_iter().flat_map(Value::items) {
         let [id, name, args, result, status, own_time, agent] =

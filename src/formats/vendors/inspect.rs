@@ -24,7 +24,8 @@ pub(in crate::formats) static INSPECT: Format = Format {
     profile: &PROFILE,
 };
 
-static PROFILE: Profile = Profile {
+pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "inspect",
     read_only: &["web_search", "think", "list_files", "read_file", "grep"],
     mutating: &["python", "bash_session"],
     by_args: &[

@@ -23,7 +23,8 @@ pub(in crate::formats) static MINI_SWE_AGENT: Format = Format {
     profile: &PROFILE,
 };
 
-static PROFILE: Profile = Profile { by_args: &[("bash", By::Shell(&["command"]))], ..Profile::NONE };
+pub(in crate::formats) static PROFILE: Profile =
+    Profile { name: "mini-swe-agent", by_args: &[("bash", By::Shell(&["command"]))], ..Profile::NONE };
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if value.str_at("trajectory_format").is_some_and(|format| format.starts_with("mini-swe-agent")) {

@@ -21,3 +21,21 @@ pub(in crate::formats) mod responses;
 pub(in crate::formats) mod spans;
 pub(in crate::formats) mod stream_json;
 pub(in crate::formats) mod swe_agent;
+
+use super::effect::Profile;
+
+/// The tools of every agent that is known, by the name that `$import` gives them.
+pub(in crate::formats) static PROFILES: [&Profile; 12] = [
+    &anthropic::PROFILE,
+    &atif::TERMINUS,
+    &capture::OWN,
+    &claude_code::PROFILE,
+    &codex::PROFILE,
+    &copilot::PROFILE,
+    &gemini::PROFILE,
+    &inspect::PROFILE,
+    &mini_swe_agent::PROFILE,
+    &opencode::PROFILE,
+    &openhands::PROFILE,
+    &swe_agent::PROFILE,
+];

@@ -5,7 +5,7 @@ use super::{anthropic, mini_swe_agent};
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::json::view::{Value, text};
 use std::borrow::Cow;
 
@@ -123,6 +123,7 @@ pub(in crate::formats) fn one(message: Value<'_>, number: usize, out: &mut Out<'
             };
             out.answer(ToolResult::new(message, to, Body::Value(content)));
         }
+        "user" => out.apart(Apart::Person, None),
         "function" => {
             let to = To::Tool(text(name).unwrap_or_default());
             out.answer(ToolResult::new(message, to, Body::Value(content)));

@@ -3,7 +3,7 @@
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::Out;
+use crate::formats::normalize::{Apart, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
@@ -24,6 +24,7 @@ pub(in crate::formats) static OPENCODE: Format = Format {
 
 /// The tools of opencode.
 pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "opencode",
     read_only: &["read", "grep", "glob", "list", "webfetch", "websearch", "codesearch", "lsp"],
     mutating: &["edit", "write", "patch", "multiedit"],
     by_args: &[("bash", By::Shell(&["command"]))],
@@ -31,6 +32,7 @@ pub(in crate::formats) static PROFILE: Profile = Profile {
     containers: &["task", "skill"],
     polls: &[],
     others: Effect::Unknown,
+    ..Profile::NONE
 };
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
@@ -53,6 +55,9 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         (Some(messages), _) => {
             for message in messages.items() {
                 let id = message.path(&["info", "id"]).and_then(Value::as_str);
+                if message.path(&["info", "role"]).is_some_and(|role| role.is("user")) {
+                    out.apart(Apart::Person, None);
+                }
                 for part in message.get("parts").into_iter().flat_map(Value::items) {
                     one(part, id.as_deref(), out);
                 }
@@ -65,6 +70,9 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 
 fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     let [kind, id, tool, state, own_message] = out.fields(part, &["type", "callID", "tool", "state", "messageID"]);
+    if kind.is_some_and(|kind| kind.is("compaction")) {
+        out.apart(Apart::Compaction, None);
+    }
     let (true, Some(state)) = (kind.is_some_and(|kind| kind.is("tool")), state) else { return };
     let [status, input, output, error, time] = out.fields(state, &["status", "input", "output", "error", "time"]);
     let tool = text(tool).unwrap_or_default();

@@ -23,6 +23,7 @@ pub(in crate::formats) static OPENHANDS: Format = Format {
 
 /// The tools of OpenHands.
 pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "openhands",
     read_only: &["read", "browse", "think", "recall", "finish"],
     mutating: &["edit", "write", "delegate", "browse_interactive", "run_ipython"],
     by_args: &[

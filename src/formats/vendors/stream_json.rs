@@ -4,7 +4,7 @@
 use super::claude_code::{self, Frame};
 use crate::formats::Format;
 use crate::formats::event::{Mark, Reason};
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::Value;
 
@@ -66,6 +66,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         "system" => {
             if record.get("subtype").is_some_and(|subtype| subtype.is("compact_boundary")) {
                 out.note(Code::Compacted, "", record, "");
+                out.apart(Apart::Compaction, None);
             }
         }
         // the whole message follows its pieces

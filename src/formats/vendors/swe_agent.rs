@@ -22,7 +22,8 @@ pub(in crate::formats) static SWE_AGENT: Format = Format {
     profile: &PROFILE,
 };
 
-static PROFILE: Profile = Profile {
+pub(in crate::formats) static PROFILE: Profile = Profile {
+    name: "swe-agent",
     read_only: &["open", "goto", "scroll_up", "scroll_down", "find_file", "search_file", "search_dir", "filemap"],
     mutating: &["create", "insert", "edit", "submit"],
     by_args: &[("bash", By::Shell(&["command"])), ("str_replace_editor", By::Field("command", &["view"]))],

@@ -1,4 +1,8 @@
-//! Sets of tool names. Names match exactly and case-sensitively, by their canonical form.
+//! What is known of tools: sets of names, which match exactly and case-sensitively by their canonical form, and traits.
+
+mod traits;
+
+pub use traits::{Known, Pointer, ToolTraits, Traits, VOLATILE};
 
 use crate::json::canonical_string;
 use std::collections::HashSet;

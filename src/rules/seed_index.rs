@@ -1,156 +1,47 @@
-//! What the rules remember of the calls before: one fixed-size entry a distinct call, never its text.
+//! What the seed commands remember of the calls before: one fixed-size entry a distinct call, never its text.
 //!
-//! A transcript is hostile input. Calls and responses are told apart by BLAKE3 under a key drawn anew for each run:
-//! nobody can prepare two that collide.
+//! `replay` knows nothing of a call but its print and whether its tool is a mutator, and holds each answer against the
+//! first identical call's. `audit` knows more and remembers more: see `call_index`.
 
+use crate::call::Print;
 use crate::finding::Place;
-use crate::json::Canonical;
 use hashbrown::HashTable;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-
-/// The key of one run's prints. Prints of different keys must not be compared.
-#[derive(Clone)]
-pub struct Key([u8; 32]);
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key")
-    }
-}
-
-impl Default for Key {
-    fn default() -> Key {
-        Key::random()
-    }
-}
-
-impl Key {
-    /// A key nobody can know beforehand. What a run reports does not depend on it, short of a collision.
-    #[must_use]
-    pub fn random() -> Key {
-        let mut key = [0; 32];
-        for part in key.chunks_exact_mut(8) {
-            // the standard library seeds this from the operating system
-            part.copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());
-        }
-        Key(key)
-    }
-
-    /// The print of one or more values in canonical form.
-    #[must_use]
-    pub fn print(&self, values: &[Canonical<'_>]) -> Print {
-        if let [value] = values
-            && let Some(bytes) = value.as_slice()
-        {
-            return Print::of(blake3::keyed_hash(&self.0, bytes));
-        }
-        // over bytes that stand together one call is cheaper than an incremental hash
-        match values.iter().map(Canonical::len).sum() {
-            len @ 0..=96 => return self.short_print::<96>(values, len),
-            len @ 97..=768 => return self.short_print::<768>(values, len),
-            _ => {}
-        }
-        let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        for value in values {
-            value.feed(|bytes| {
-                hasher.update(bytes);
-            });
-        }
-        Print::of(hasher.finalize())
-    }
-
-    /// The print of a text that stands in several parts.
-    pub(crate) fn print_parts(&self, parts: &[&[u8]]) -> Print {
-        let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        for part in parts {
-            hasher.update(part);
-        }
-        Print::of(hasher.finalize())
-    }
-
-    fn short_print<const ROOM: usize>(&self, values: &[Canonical<'_>], len: usize) -> Print {
-        let mut together = [0; ROOM];
-        let mut at = 0;
-        for value in values {
-            value.feed(|bytes| {
-                together[at..at + bytes.len()].copy_from_slice(bytes);
-                at += bytes.len();
-            });
-        }
-        Print::of(blake3::keyed_hash(&self.0, &together[..len]))
-    }
-}
-
-/// What stands for a call or a response: equal prints mean equal canonical forms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Print([u8; 16]);
-
-impl Print {
-    fn of(hash: blake3::Hash) -> Print {
-        let mut print = [0; 16];
-        print.copy_from_slice(&hash.as_bytes()[..16]);
-        Print(print)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
-    fn most(&self) -> [u8; 12] {
-        *self.0.first_chunk().unwrap_or(&[0; 12])
-    }
-
-    fn half(&self) -> [u8; 8] {
-        *self.0.first_chunk().unwrap_or(&[0; 8])
-    }
-
-    /// Half of the print as a number, for hash tables.
-    pub(crate) fn number(&self) -> u64 {
-        u64::from_le_bytes(self.half())
-    }
-
-    fn shard(&self) -> usize {
-        usize::from(self.0[15]) % SHARDS
-    }
-}
 
 /// One call, as the history takes it in.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub(crate) struct SeedStep {
     /// Where the record stands.
-    pub place: Place,
+    pub(crate) place: Place,
     /// The print of `args` and `tool`.
-    pub call: Print,
+    pub(crate) call: Print,
     /// The print of `response`.
-    pub response: Print,
+    pub(crate) response: Print,
     /// Whether the tool is assumed to change state.
-    pub mutator: bool,
+    pub(crate) mutator: bool,
 }
 
 /// An identical call that came before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Earlier {
+pub(crate) struct Earlier {
     /// Where it stands.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Whether its response has the same canonical form.
-    pub same_response: bool,
+    pub(crate) same_response: bool,
 }
 
 /// A call with what the rules may know of the calls before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Occurrence {
+pub(crate) struct SeedOccurrence {
     /// Whether its tool is assumed to change state.
-    pub mutator: bool,
+    pub(crate) mutator: bool,
     /// The first identical call, if there was one.
-    pub first: Option<Earlier>,
+    pub(crate) first: Option<Earlier>,
     /// The record right before, if it is an identical call.
-    pub right_before: Option<Earlier>,
+    pub(crate) right_before: Option<Earlier>,
     /// Whether a mutator was called since the first identical call, that one included.
-    pub mutation_since_first: bool,
+    pub(crate) mutation_since_first: bool,
     /// Whether a different call came between this one and the first identical one.
-    pub others_since_first: bool,
+    pub(crate) others_since_first: bool,
 }
 
 const SHARDS: usize = 16;
@@ -228,25 +119,25 @@ impl Shard {
 
 /// The calls of one transcript so far.
 #[derive(Default)]
-pub struct History {
+pub(crate) struct SeedIndex {
     shards: [Shard; SHARDS],
-    previous: Option<Step>,
+    previous: Option<SeedStep>,
     /// Index of the last call to a mutator.
     last_mutation: Option<u64>,
     /// Index from which on all calls are identical to the previous one.
     run_start: u64,
 }
 
-impl std::fmt::Debug for History {
+impl std::fmt::Debug for SeedIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let distinct: usize = self.shards.iter().map(|shard| shard.table.len()).sum();
-        f.debug_struct("History").field("distinct", &distinct).finish_non_exhaustive()
+        f.debug_struct("SeedIndex").field("distinct", &distinct).finish_non_exhaustive()
     }
 }
 
-impl History {
+impl SeedIndex {
     /// Takes in the next call and says what came before it.
-    pub fn observe(&mut self, step: Step) -> Occurrence {
+    pub(crate) fn observe(&mut self, step: SeedStep) -> SeedOccurrence {
         let place = step.place;
         let right_before = self.previous.filter(|previous| previous.call == step.call);
         if right_before.is_none() {
@@ -266,7 +157,7 @@ impl History {
                 line: [a, b, c, d, e],
             });
         }
-        let occurrence = Occurrence {
+        let occurrence = SeedOccurrence {
             mutator: step.mutator,
             first,
             right_before: right_before
@@ -285,14 +176,15 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::Key;
 
     fn print(byte: u8) -> Print {
-        Print([byte; 16])
+        Print::from([byte; 16])
     }
 
-    fn observe(calls: &[(u8, u8, bool)]) -> Vec<Occurrence> {
-        let mut history = History::default();
-        let steps = calls.iter().enumerate().map(|(index, &(call, response, mutator))| Step {
+    fn observe(calls: &[(u8, u8, bool)]) -> Vec<SeedOccurrence> {
+        let mut history = SeedIndex::default();
+        let steps = calls.iter().enumerate().map(|(index, &(call, response, mutator))| SeedStep {
             place: Place { index: index as u64, line: index as u64 + 1 },
             call: print(call),
             response: print(response),
@@ -319,14 +211,14 @@ mod tests {
 
     #[test]
     fn many_distinct_calls_are_all_found_again() {
-        let mut history = History::default();
+        let mut history = SeedIndex::default();
         let key = Key::random();
         let mut scratch = crate::json::Scratch::default();
         for index in 0..40_000_u64 {
             let text = (index % 20_000).to_string();
             let span = crate::json::canonical(text.as_bytes(), &mut scratch).unwrap();
             let call = key.print(&[span.get(text.as_bytes(), &scratch)]);
-            let step = Step { place: Place { index, line: index + 1 }, call, response: call, mutator: false };
+            let step = SeedStep { place: Place { index, line: index + 1 }, call, response: call, mutator: false };
             let first = history.observe(step).first;
             assert_eq!(first.map(|first| first.place.index), (index >= 20_000).then(|| index - 20_000));
         }
