@@ -24,7 +24,7 @@ use toolreplay::tools::ToolSet;
 
 pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let place = Place::current()?;
-    let base = args.base.as_deref().map(|name| Base::open(&place, name)).transpose()?;
+    let base = args.base.as_deref().map(|name| Base::open(&place, name, args.policy_base.as_deref())).transpose()?;
     let mut changes = Vec::new();
     let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
     config.fill(&mut args, &place)?;
@@ -111,7 +111,9 @@ fn read_scope(
     let judged = changes::policy(base, place, path, Policy::Scope)?;
     changes.extend(judged.change);
     match judged.text {
-        Some(text) => ScopePolicy::read(&text).with_context(|| format!("{} of '{}'", path.display(), base.name)),
+        Some(text) => {
+            ScopePolicy::read(&text).with_context(|| format!("{} of '{}'", path.display(), base.policy_name()))
+        }
         None => scope::read(path),
     }
 }
@@ -124,7 +126,7 @@ fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec
     let added = judged.change.is_some();
     changes.extend(judged.change);
     match judged.text {
-        Some(text) => signing::parsed(&text, &format!("{} of '{}'", path.display(), base.name)),
+        Some(text) => signing::parsed(&text, &format!("{} of '{}'", path.display(), base.policy_name())),
         None if added => Ok(Trust::default()),
         None => signing::trust(path),
     }
@@ -183,7 +185,7 @@ impl Loaded {
         let mut shown = path.display().to_string();
         let text = match text.zip(base) {
             Some((text, base)) => {
-                shown = format!("{shown} of '{}'", base.name);
+                shown = format!("{shown} of '{}'", base.policy_name());
                 String::from_utf8(text).with_context(|| format!("cannot read {shown}"))?
             }
             None => {
