@@ -1,5 +1,6 @@
 //! The report: what every renderer shows and no renderer changes.
 
+use super::baseline::Baseline;
 use super::changes::{Change, Review, Visibility};
 use super::run::{Failure, Import, Input, Outcome};
 use super::suppress::Sieve;
@@ -8,6 +9,7 @@ use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::sanitize::{clip, visible};
+use crate::scope::Applied;
 use crate::seal::Chain;
 use crate::signature::{Checked, Standing, State};
 use std::collections::HashMap;
@@ -58,6 +60,10 @@ pub struct Settings {
     pub today: Option<Date>,
     /// A run without a single call may pass.
     pub allow_empty: bool,
+    /// What was known before.
+    pub baseline: Option<Baseline>,
+    /// The baseline's path as the user knows it.
+    pub baseline_path: String,
 }
 
 impl Settings {
@@ -70,6 +76,8 @@ impl Settings {
             suppressions: Vec::new(),
             today: None,
             allow_empty: true,
+            baseline: None,
+            baseline_path: String::new(),
         }
     }
 }
@@ -227,6 +235,8 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// Findings that suppressions left out.
     pub suppressed: u64,
+    /// Findings that the baseline knows.
+    pub known: u64,
     /// Findings below the lowest level that is reported.
     pub below_min_level: u64,
     /// What the files were judged by, where somebody asked.
@@ -237,11 +247,18 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// The baseline of this run: what it found, or what still stands of the one it had.
+    pub renewed: Baseline,
+    /// The SHA-256 of the scope file that calls were held against, in hexadecimal digits.
+    pub scope: Option<String>,
     /// The lowest level that fails the run.
     pub fail_on: Level,
     /// What comes of it.
     pub verdict: Verdict,
 }
+
+/// How many remarks on a scope file a report holds.
+const SCOPE_REMARKS: usize = 50;
 
 impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
@@ -302,6 +319,21 @@ impl Report {
             files.push(file);
         }
         let coverage = Coverage::of(command, &files, scope);
+        let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref());
+        let mut remarks = sieve.remarks();
+        if let Some(baseline) = &settings.baseline {
+            if let Some(finding) = baseline.dropped(&coverage, &files) {
+                let path = settings.baseline_path.clone();
+                let change = Change { shown: path.clone(), from_root: path, exists: true, finding };
+                sieve.fails |= settings.fail_on <= Level::Error;
+                files.extend(beside(vec![change]));
+            }
+            let gone = baseline.len() - renewed.len();
+            if gone > 0 {
+                let findings = plural(gone as u64, "finding");
+                remarks.push(format!("{findings} of the baseline are gone; write it anew with --write-baseline"));
+            }
+        }
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
         } else if sieve.fails {
@@ -316,11 +348,14 @@ impl Report {
             command,
             files,
             suppressed: sieve.suppressed,
+            known: sieve.known,
+            renewed,
             below_min_level: sieve.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
-            remarks: sieve.remarks().into_iter().chain(open_seals).collect(),
+            remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
+            scope: None,
             fail_on: settings.fail_on,
             verdict,
         };
@@ -335,6 +370,22 @@ impl Report {
     pub fn review(&mut self, mut of: impl FnMut(&FileReport) -> Review) {
         for file in &mut self.files {
             file.review = of(file);
+        }
+    }
+
+    /// Notes the scope that calls were held against: its digest, and what in it did nothing.
+    pub fn held_against(&mut self, scope: &Applied) {
+        self.scope = Some(hex::encode(scope.policy.sha256));
+        let remarks = scope.policy.remarks(&scope.tally);
+        let left_out = remarks.len().saturating_sub(SCOPE_REMARKS);
+        self.remarks.extend(
+            remarks
+                .iter()
+                .take(SCOPE_REMARKS)
+                .map(|remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text)),
+        );
+        if left_out > 0 {
+            self.remarks.push(format!("scope: {} more entries that did nothing", left_out));
         }
     }
 
@@ -425,6 +476,11 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
+}
+
+/// Findings about files that are none of the inputs.
+fn beside(changes: Vec<Change>) -> Vec<FileReport> {
+    asides(changes, &[], &mut [])
 }
 
 /// What is said of a seal that was signed before its recording had ended.
@@ -537,6 +593,9 @@ impl Report {
     #[must_use]
     pub fn left_out(&self) -> String {
         let mut words = String::new();
+        if self.known > 0 {
+            words.push_str(&format!(", {} known by the baseline", self.known));
+        }
         if self.suppressed > 0 {
             words.push_str(&format!(", {} suppressed", self.suppressed));
         }

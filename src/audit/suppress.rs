@@ -13,6 +13,8 @@ pub(super) struct Sieve<'s> {
     settings: &'s Settings,
     pub(super) suppressed: u64,
     pub(super) below_min_level: u64,
+    /// Findings that the baseline knows.
+    pub(super) known: u64,
     /// Whether a finding counts, shown or not.
     pub(super) fails: bool,
 }
@@ -20,13 +22,19 @@ pub(super) struct Sieve<'s> {
 impl<'s> Sieve<'s> {
     pub(super) fn new(settings: &'s Settings) -> Sieve<'s> {
         let suppressions = Suppressions::new(&settings.suppressions, settings.today);
-        Sieve { suppressions, settings, suppressed: 0, below_min_level: 0, fails: false }
+        Sieve { suppressions, settings, suppressed: 0, below_min_level: 0, known: 0, fails: false }
     }
 
     /// Keeps of one file's findings those that are shown. Returns the first index whose answer changed, shown or not.
     pub(super) fn keep(&mut self, path: &str, findings: &mut Vec<Finding>) -> Option<u64> {
         self.suppressed += self.suppressions.apply(path, findings);
-        self.fails |= findings.iter().any(|finding| finding.level >= self.settings.fail_on);
+        if let Some(baseline) = &self.settings.baseline {
+            for finding in findings.iter_mut() {
+                finding.known = baseline.knows(path, finding);
+                self.known += u64::from(finding.known);
+            }
+        }
+        self.fails |= findings.iter().any(|finding| !finding.known && finding.level >= self.settings.fail_on);
         let divergence = findings.iter().find(|finding| finding.rule.id == NON_DETERMINISM.id);
         let divergence = divergence.and_then(|finding| finding.index);
         let before = findings.len();
@@ -121,7 +129,9 @@ impl<'s> Suppressions<'s> {
         findings.retain(|finding| {
             let fingerprint = finding.fingerprint.to_string();
             let tool = finding.tool.as_deref().map(|tool| Key::Tool(tool.clone()));
-            let keys = [Key::Rule(finding.rule.id), Key::Fingerprint(&fingerprint)].into_iter().chain(tool);
+            let pattern = finding.pattern.map(Key::Rule);
+            let keys =
+                [Key::Rule(finding.rule.id), Key::Fingerprint(&fingerprint)].into_iter().chain(pattern).chain(tool);
             let mut fitting: Vec<usize> = keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
             fitting.extend(&of_path);
             fitting.retain(|place| {
@@ -169,7 +179,11 @@ impl<'s> Compiled<'s> {
     /// Whether all selectors but the path fit.
     fn fits(&self, finding: &Finding, fingerprint: &str) -> bool {
         finding.rule.suppressible
-            && self.suppression.rule.as_deref().is_none_or(|rule| rule == finding.rule.id)
+            && self
+                .suppression
+                .rule
+                .as_deref()
+                .is_none_or(|rule| rule == finding.rule.id || finding.pattern == Some(rule))
             && self.tool.as_ref().is_none_or(|tool| finding.tool.as_deref() == Some(tool))
             && self.suppression.fingerprint.as_deref().is_none_or(|print| print == fingerprint)
     }

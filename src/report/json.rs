@@ -5,6 +5,7 @@ use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::formats::Warning;
+use crate::rules::Decision;
 use crate::sanitize::{InertJson, visible};
 use crate::seal::{Chain, Damage};
 use crate::signature::{Checked, Signature, unsigned};
@@ -35,6 +36,9 @@ pub struct JsonReport<'r> {
     summary: JsonSummary,
     /// What was looked at.
     coverage: JsonCoverage,
+    /// The SHA-256 of the scope file that calls were held against; left out where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope_sha256: Option<&'r str>,
     /// The files, in the order of the inputs.
     files: Vec<JsonFile>,
     /// The findings, by file, then index, then kind.
@@ -64,6 +68,8 @@ struct JsonSummary {
     warnings: usize,
     /// Of level `note`.
     notes: usize,
+    /// Known by the baseline: they do not fail the run.
+    known: u64,
     /// Left out because they are suppressed.
     suppressed: u64,
     /// Left out because they are below the lowest level that is reported.
@@ -264,6 +270,10 @@ struct JsonFinding {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     others: Vec<JsonPlace>,
+    /// The baseline knows it: it does not fail the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    known: bool,
     /// The call never ran.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
@@ -274,8 +284,23 @@ struct JsonFinding {
     /// The argument that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     argument: Option<JsonArgument>,
+    /// What in a scope of version 2 decided; the pattern is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<JsonDecision>,
     /// The same for the same finding in later runs, wherever its line moves.
     fingerprint: String,
+}
+
+/// What in a scope decided on a call.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonDecision {
+    /// The entry, as its place in the scope file: `denied_tools[2]`; null where none came close.
+    entry: Option<String>,
+    /// Why the entry is there, as the file says.
+    why: Option<String>,
+    /// The part of the call that broke it: a simple command, a path, a host. Secrets are masked.
+    part: String,
 }
 
 /// Where one argument of a call stands.
@@ -338,6 +363,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
                 errors: report.count(Level::Error),
                 warnings: report.count(Level::Warning),
                 notes: report.count(Level::Note),
+                known: report.known,
                 suppressed: report.suppressed,
                 below_min_level: report.below_min_level,
             },
@@ -349,6 +375,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
             },
             files: files(report),
             findings: Findings(report),
+            scope_sha256: report.scope.as_deref(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -454,6 +481,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             .iter()
             .map(|place| JsonPlace { index: place.index, line: place.line, path: None })
             .collect(),
+        known: finding.known,
         never_ran: finding.never_ran,
         pattern: finding.pattern,
         argument: finding.argument.as_ref().map(|argument| JsonArgument {
@@ -461,6 +489,11 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             line: argument.line,
             column: (argument.column > 0).then_some(argument.column),
             width: (argument.width > 0).then_some(argument.width),
+        }),
+        decision: Decision::read(finding).map(|decision| JsonDecision {
+            entry: decision.entry.map(|entry| visible(&entry).into_owned()),
+            why: decision.why.map(|why| visible(&why).into_owned()),
+            part: visible(&decision.part).into_owned(),
         }),
         fingerprint: finding.fingerprint.to_string(),
     }
