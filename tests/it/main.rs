@@ -15,6 +15,7 @@ mod audit;
 mod canonical;
 mod captures;
 mod cli;
+mod dangers;
 mod equality;
 mod generated;
 mod hostile;
