@@ -480,7 +480,7 @@ impl<R: Read> Read for Counted<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Scope;
+    use crate::scope::Policy;
     use crate::tools::ToolSet;
     use std::io::{Cursor, Write as _};
 
@@ -493,9 +493,12 @@ mod tests {
         let mut sealed = Vec::new();
         seal::seal(text.as_bytes(), 1, &mut sealed).unwrap();
         let edited = String::from_utf8_lossy(&sealed).replace("\"get\"", "\"got\"").into_bytes();
-        let scope = Scope::parse(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
+        let scope = Policy::read(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
         let plans = [
-            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), formats::Options::default()),
+            Plan::Audit(
+                Ruleset::audit(ToolSet::default_mutators(), Some(std::sync::Arc::new(scope.into()))),
+                formats::Options::default(),
+            ),
             Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), formats::Options::default()),
             Plan::Verify(Some("0".repeat(64)), Budget::default()),
         ];

@@ -29,7 +29,7 @@ pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
 pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
-pub use permission_overreach::{Overreach, PERMISSION_OVERREACH};
+pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH};
 pub use policy_changed::POLICY_CHANGED;
 pub use redundant_call::{REDUNDANT_CALL, RedundantCall};
 pub use seal_deleted::SEAL_DELETED;
