@@ -84,3 +84,24 @@ fn findings_point_at_the_argument() {
         assert!(argument.contains("rm -rf") || argument.contains("curl"), "{argument}");
     }
 }
+
+/// What a scope of version 2 allows was meant; one of version 1 cannot say so.
+#[test]
+fn an_allow_entry_silences_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = record(0, "Bash", r#"{"command":"git push --force origin fix"}"#, "{}")
+        + &record(1, "Bash", r#"{"command":"chmod -R 777 ."}"#, "{}");
+    fs::write(folder.path().join("a.jsonl"), calls).unwrap();
+    let left = |scope: &str| {
+        fs::write(folder.path().join("scope.json"), scope).unwrap();
+        let report = report(folder.path(), &["a.jsonl", "--scope", "scope.json"]);
+        let found = patterns(&report);
+        found.into_iter().filter(|pattern| pattern.contains('/')).collect::<Vec<_>>()
+    };
+    let both = ["dangerous-call/force-push", "dangerous-call/chmod-777"];
+    assert_eq!(left(r#"{"agent": "a", "allowed_tools": ["Bash"]}"#), both);
+    let allow = r#"{"version": 2, "allowed_tools": [{"tool": "Bash", "command": {"arg": "command", "prefixes": ["git push"]}}]}"#;
+    assert_eq!(left(allow), both[1..]);
+    let deny = allow.replace("]}}]}", "]}}], \"denied_tools\": [{\"tool\": \"Bash\", \"command\": {\"arg\": \"command\", \"prefixes\": [\"git push\"]}}]}");
+    assert_eq!(left(&deny), both);
+}
