@@ -33,6 +33,8 @@ mod signing;
 #[cfg(unix)]
 mod trace_run;
 #[cfg(unix)]
+mod unread;
+#[cfg(unix)]
 mod writes;
 
 use std::ffi::OsStr;

@@ -27,6 +27,7 @@ mod seal;
 mod seal_all;
 mod signing;
 mod trace;
+mod unread;
 mod verify;
 
 use args::{Cli, Command};
