@@ -9,6 +9,7 @@
 mod bad_signature;
 mod broken_link;
 mod call_index;
+mod coverage_dropped;
 mod dangerous_call;
 mod malformed_transcript;
 mod non_determinism;
@@ -27,6 +28,7 @@ mod unsigned_seal;
 pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
+pub use coverage_dropped::COVERAGE_DROPPED;
 pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
@@ -52,6 +54,7 @@ use std::sync::Arc;
 pub static RULES: [&Rule; 15] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
+    &COVERAGE_DROPPED,
     &DANGEROUS_CALL,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,
