@@ -51,7 +51,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 15] = [
+pub static RULES: [&Rule; 16] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
     &COVERAGE_DROPPED,
