@@ -5,13 +5,13 @@
 
 use crate::git::{self, Kind};
 use crate::inputs::{self, Place, Watch};
+use ignore::{DirEntry, WalkBuilder};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{self, Change, Input};
 use toolreplay::formats::{self, Opening, Options};
-use walkdir::WalkDir;
 
 /// Bytes of a file that tell whether it is a recording.
 const HEAD: u64 = 64 << 10;
@@ -32,10 +32,9 @@ pub(crate) fn find(place: &Place, paths: &[PathBuf], inputs: &[Input]) -> Vec<Ch
         changes.push(Change { shown: input.shown, from_root, exists: true, finding });
     };
     for folder in paths.iter().filter(|path| path.is_dir()) {
-        let git = |entry: &walkdir::DirEntry| entry.depth() == 0 || entry.file_name() != ".git";
-        for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(git).flatten() {
+        for entry in walk(folder) {
             let path = entry.path();
-            if entry.depth() == 0 || entry.file_type().is_dir() {
+            if entry.depth() == 0 || entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 continue;
             }
             if entry.path_is_symlink() && path.is_dir() {
@@ -70,6 +69,15 @@ pub(crate) fn find(place: &Place, paths: &[PathBuf], inputs: &[Input]) -> Vec<Ch
     changes
 }
 
+/// Everything in a folder and the folders in it, hidden or not, but what git keeps there; links are not followed.
+fn walk(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    let mut walk = WalkBuilder::new(folder);
+    walk.standard_filters(false).sort_by_file_name(std::cmp::Ord::cmp);
+    walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
+    // what cannot be walked is reported where it is audited
+    walk.build().flatten()
+}
+
 /// Whether a file is read with the recording that it is a part of.
 fn is_part(path: &Path, read: &HashSet<PathBuf>) -> bool {
     let session = formats::part_of(path).and_then(|session| session.canonicalize().ok());
@@ -79,7 +87,7 @@ fn is_part(path: &Path, read: &HashSet<PathBuf>) -> bool {
 /// Whether a folder that a link leads to has recordings that were not read by another way.
 fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>) -> bool {
     let Ok(folder) = link.canonicalize() else { return false };
-    let files = WalkDir::new(&folder).into_iter().take(LINKED).flatten().filter(|entry| entry.file_type().is_file());
+    let files = walk(&folder).take(LINKED).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let unread = files.filter(|entry| !read.contains(entry.path()) && formats::may_be_recording(entry.path()));
     unread.take(100).any(|entry| is_recording(entry.path()).unwrap_or(false))
 }
