@@ -24,6 +24,7 @@ mod known_answers;
 mod layers;
 #[cfg(target_os = "linux")]
 mod memory;
+mod recipe;
 #[cfg(unix)]
 mod redact;
 mod refusals;
