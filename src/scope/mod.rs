@@ -18,3 +18,11 @@ mod tests;
 
 pub use policy::{Applied, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
 pub use v1::{MAX_SCOPE, Scope, ScopeError, ScopeFile};
+
+/// The scheme of an address, and its host as a pattern for it. None if different programs may read different hosts in
+/// the address.
+#[must_use]
+pub fn host_of(address: &str) -> Option<(String, String)> {
+    let target = hosts::read(address)?;
+    Some((target.scheme.clone(), target.shown()))
+}

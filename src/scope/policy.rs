@@ -68,6 +68,46 @@ impl Entry {
     }
 }
 
+/// How many entries a refusal shows, and how many patterns of each.
+const SHOWN_ENTRIES: usize = 8;
+const SHOWN_PATTERNS: usize = 12;
+
+impl Entry {
+    /// What it allows, in words.
+    fn shown(&self) -> String {
+        let some = |texts: Vec<String>| {
+            let more = if texts.len() > SHOWN_PATTERNS { ", …" } else { "" };
+            texts.into_iter().take(SHOWN_PATTERNS).collect::<Vec<_>>().join(", ") + more
+        };
+        let mut parts = Vec::new();
+        if let Some(rule) = &self.path {
+            parts.push(format!(
+                "{} in {}",
+                rule.argument.name,
+                some(rule.globs.iter().map(|glob| glob.text.clone()).collect())
+            ));
+            if !rule.except.is_empty() {
+                parts.push(format!("but {}", some(rule.except.iter().map(|glob| glob.text.clone()).collect())));
+            }
+        }
+        if let Some(rule) = &self.command {
+            let prefixes = rule.rule.prefixes.iter().map(ToString::to_string).collect();
+            parts.push(format!("commands starting with {}", some(prefixes)));
+        }
+        if let Some(rule) = &self.url {
+            parts.push(format!(
+                "{} at {}",
+                rule.argument.name,
+                some(rule.hosts.iter().map(|host| host.text.clone()).collect())
+            ));
+        }
+        if self.schema.is_some() {
+            parts.push(format!("arguments that fit the schema in {}", self.place));
+        }
+        if parts.is_empty() { "anything".to_owned() } else { parts.join(" ") }
+    }
+}
+
 /// The argument that a rule is about.
 #[derive(Debug)]
 pub(super) struct Argument {
@@ -319,6 +359,13 @@ impl Policy {
             // a body called `*` is for all others, not for an agent of that name
             _ => agents.iter().filter(|name| **name != "*").find_map(|name| named(name)).or_else(|| named("*")),
         }
+    }
+
+    /// What allow entries say of a tool, for someone who was refused.
+    #[must_use]
+    pub fn allows_of(&self, tool: &str) -> Vec<String> {
+        let fits = self.entries.iter().filter(|entry| !entry.deny && entry.name.fits(tool, None));
+        fits.take(SHOWN_ENTRIES).map(Entry::shown).collect()
     }
 
     /// What is odd about the file, whatever it is used for.

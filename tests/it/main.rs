@@ -23,6 +23,7 @@ mod known_answers;
 mod layers;
 #[cfg(target_os = "linux")]
 mod memory;
+mod policy;
 #[cfg(unix)]
 mod redact;
 mod refusals;
