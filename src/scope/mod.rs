@@ -6,6 +6,7 @@
 
 mod commands;
 mod hosts;
+mod judged;
 mod names;
 mod paths;
 mod policy;

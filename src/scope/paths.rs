@@ -237,13 +237,12 @@ fn segments_match(pattern: &[String], path: &[String]) -> bool {
                 at += 1;
                 continue;
             }
-            Some(segment) => {
-                if path.get(from).is_some_and(|name| names::matches(segment, name)) {
-                    at += 1;
-                    from += 1;
-                    continue;
-                }
+            Some(segment) if path.get(from).is_some_and(|name| names::matches(segment, name)) => {
+                at += 1;
+                from += 1;
+                continue;
             }
+            Some(_) => {}
             None if from == path.len() => return true,
             None => {}
         }

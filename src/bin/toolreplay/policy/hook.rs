@@ -83,6 +83,7 @@ impl HookArgs {
         }
         let told = self.told(&text)?;
         let policy = scope::read(&self.scope)?;
+        #[allow(clippy::disallowed_methods, reason = "the home folder is what a '~' in a path stands for")]
         let home = std::env::var("HOME").ok();
         // the folder that the agent was started in, where the hook runs
         let root = std::env::current_dir().ok().map(|folder| folder.display().to_string());
