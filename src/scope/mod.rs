@@ -5,6 +5,7 @@
 //! the disk or the network; a call is judged by what the recording holds of it.
 
 mod commands;
+mod file;
 mod hosts;
 mod judged;
 mod names;
@@ -15,10 +16,13 @@ mod schemas;
 mod v1;
 
 #[cfg(test)]
+mod rewrites;
+#[cfg(test)]
 mod tests;
 
+pub use file::ScopeFile;
 pub use policy::{Applied, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
-pub use v1::{MAX_SCOPE, Scope, ScopeError, ScopeFile};
+pub use v1::{MAX_SCOPE, Scope, ScopeError};
 
 /// The scheme of an address, and its host as a pattern for it. None if different programs may read different hosts in
 /// the address.

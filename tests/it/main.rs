@@ -31,6 +31,7 @@ mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod shell;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
