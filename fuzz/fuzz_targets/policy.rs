@@ -1,32 +1,18 @@
-//! Commands, paths, addresses and scope files: no panic, and no text that a deny sees is allowed with more around it.
+//! The readers of what a checkout brings to judge by: scope files and configurations. No panic on any bytes, and an
+//! error says where it is.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolreplay::scope::{Policy, PolicyCall, Tally, Verdict, host_of};
-use toolreplay::shell;
+use toolreplay::config::Config;
+use toolreplay::scope::Scope;
 
-const SCOPE: &[u8] = br#"{"version": 2, "root": "/repo",
-    "allowed_tools": ["Bash", "Read", "Fetch"],
-    "denied_tools": [{"tool": "Bash", "command": {"arg": "v", "prefixes": ["rm", "git push"]}},
-        {"tool": "Read", "path": {"arg": "v", "globs": ["src/secret/**"]}},
-        {"tool": "Fetch", "url": {"arg": "v", "hosts": ["evil.test"]}}]}"#;
-
-fn allowed(policy: &Policy, tool: &str, value: &str) -> bool {
-    let arguments = serde_json::json!({ "v": value }).to_string();
-    let call = PolicyCall { tool, arguments: arguments.as_bytes(), cwd: Some("/repo"), ..PolicyCall::default() };
-    matches!(policy.judge(&call, &Tally::default()), Verdict::Allowed(_))
-}
-
-fuzz_target!(|text: &str| {
-    let _ = Policy::read(text.as_bytes());
-    let policy = Policy::read(SCOPE).expect("a scope");
-    for command in shell::read(text).commands {
-        assert!(command.span.end <= text.len());
+fuzz_target!(|text: &[u8]| {
+    if let Err(error) = Scope::parse(text) {
+        assert!(!error.to_string().is_empty());
     }
-    let _ = (allowed(&policy, "Read", text), allowed(&policy, "Fetch", text), host_of(text));
-    // a command behind a text that is complete is a command
-    if allowed(&policy, "Bash", text) {
-        assert!(!allowed(&policy, "Bash", &format!("({text}\n); rm x")));
+    if let Ok(text) = std::str::from_utf8(text)
+        && let Err(error) = Config::parse(text)
+    {
+        assert!(error.line >= 1 && error.column >= 1, "{error}");
     }
-    assert!(!allowed(&policy, "Read", &format!("{}/../src/secret/x", text.replace(['/', '\\'], "-").replace("..", "-"))));
 });

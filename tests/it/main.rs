@@ -16,6 +16,7 @@ mod baseline;
 mod canonical;
 mod captures;
 mod cli;
+mod dangers;
 mod equality;
 mod generated;
 mod hostile;
@@ -25,6 +26,7 @@ mod layers;
 #[cfg(target_os = "linux")]
 mod memory;
 mod policy;
+mod recipe;
 #[cfg(unix)]
 mod redact;
 mod refusals;
