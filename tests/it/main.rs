@@ -16,6 +16,7 @@ mod baseline;
 mod canonical;
 mod captures;
 mod cli;
+mod dangers;
 mod equality;
 mod generated;
 mod hostile;
@@ -24,6 +25,7 @@ mod known_answers;
 mod layers;
 #[cfg(target_os = "linux")]
 mod memory;
+mod recipe;
 #[cfg(unix)]
 mod redact;
 mod refusals;
