@@ -26,6 +26,7 @@ mod reader;
 mod repair;
 mod session;
 mod store;
+mod unread;
 mod vendors;
 mod verdict;
 mod warnings;
@@ -39,7 +40,7 @@ pub use ordering::Agents;
 pub use reader::{Foreign, ImportError, Opening, Recording, open};
 pub use session::{InSession, in_session};
 pub use verdict::{Imported, Unjudged};
-pub use warnings::{Balance, Code, Warning};
+pub use warnings::{Balance, Class, Code, Loss, Warning};
 pub use write::{JsonSideReport, Part};
 
 /// Every format besides the transcript itself.

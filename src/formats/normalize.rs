@@ -5,13 +5,15 @@ use super::effect::Profile;
 use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, ToolResult};
 use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
-use super::warnings::Code;
+use super::unread;
+use super::warnings::{Class, Code, Loss};
 use crate::call::{Key, Print};
 use crate::engine::Ruleset;
 use crate::finding::ArgumentPlace;
 use crate::json::view::{self, Fault, Spot, Value};
 use crate::json::{self, Canonical, Scratch};
 use crate::transcript::utf16_width;
+use std::collections::HashMap;
 
 /// Base64 text longer than this, in bytes, is replaced by its hash.
 const MAX_BINARY: usize = 16 << 10;
@@ -25,6 +27,8 @@ pub(crate) struct NormalizeOptions {
     pub(crate) bodies: bool,
     /// Read answers that are JSON texts as what they say.
     pub(crate) parse_json_results: bool,
+    /// The agents of files whose records do not name them.
+    pub(crate) threads: HashMap<u32, String>,
     /// What the calls are judged by, where they are.
     pub(crate) ruleset: Option<Ruleset>,
 }
@@ -151,7 +155,7 @@ pub(crate) enum Event {
     /// Something that gives an agent a reason to ask again; of the agent with this thread, else of the main one.
     Apart(Apart, Option<Box<str>>),
     /// Something to say.
-    Note(Code, Box<str>, Location, Box<str>),
+    Note(Code, Class, Location, Box<str>),
 }
 
 /// What stands between two calls of an agent.
@@ -226,7 +230,8 @@ impl<'a> Out<'a> {
 
     /// The session that what follows belongs to.
     pub(crate) fn session(&mut self, id: &str, at: Value<'_>) {
-        if self.session != id {
+        // an agent of its own has a session of its own
+        if self.session != id && !self.options.threads.contains_key(&self.file) {
             id.clone_into(&mut self.session);
             let at = self.place(at);
             self.events.push(Event::Session(id.into(), at, Code::MixedSessions));
@@ -325,14 +330,46 @@ impl<'a> Out<'a> {
     }
 
     /// Something to say about a value.
-    pub(crate) fn note(&mut self, code: Code, class: &str, at: Value<'_>, detail: &str) {
+    pub(crate) fn note(&mut self, code: Code, class: impl Into<Class>, at: Value<'_>, detail: &str) {
         let at = self.place(at);
         self.events.push(Event::Note(code, class.into(), at, detail.into()));
     }
 
-    /// A record of a kind that is not looked into.
+    /// Something that could not be taken over.
+    pub(crate) fn lose(&mut self, loss: Loss, at: Value<'_>, detail: &str) {
+        self.note(loss.code(), loss, at, detail);
+    }
+
+    /// A value of a kind that is not known, so that it is not looked into. One that may hold a call is a loss.
     pub(crate) fn unknown(&mut self, kind: &str, at: Value<'_>) {
-        self.note(Code::UnknownRecord, kind, at, "");
+        match unread::may_hold_call(at) {
+            true => self.note(Code::UnreadRecord, kind, at, "it may hold a call, and nothing here reads it"),
+            false => self.note(Code::UnknownRecord, kind, at, ""),
+        }
+    }
+
+    /// The items of a list that holds calls or what stands around them. Whatever is no list, or no object in it, is not
+    /// passed over in silence.
+    pub(crate) fn listed<'v>(&mut self, list: Option<Value<'v>>, kind: &str) -> Vec<Value<'v>> {
+        let Some(list) = list.filter(|list| !list.is_null()) else { return Vec::new() };
+        if !list.is_array() {
+            self.note(Code::UnreadRecord, kind, list, "expected a list");
+            return Vec::new();
+        }
+        let (objects, others): (Vec<_>, Vec<_>) = list.items().partition(|item| item.is_object());
+        for other in others {
+            self.note(Code::UnreadRecord, kind, other, "expected an object for each");
+        }
+        objects
+    }
+
+    /// Members whose names speak of calls and that are not among the known ones.
+    pub(crate) fn odd_members(&mut self, of: Value<'_>, known: &[&str], kind: &str) {
+        for (key, value) in of.members() {
+            if unread::speaks_of_calls(&key.name()) && !known.contains(&&*key.name()) && !value.is_null() {
+                self.note(Code::UnreadRecord, kind, of, &format!("'{}' is not known here", key.name()));
+            }
+        }
     }
 
     pub(crate) fn event(&mut self, event: Event) {
@@ -374,19 +411,22 @@ impl<'a> Out<'a> {
             flags.set(Flags::POLL);
         }
         if flags.has(Flags::SERVER_SIDE) {
-            self.note(Code::ServerSideTool, &call.tool, call.at, "");
+            self.note(Code::ServerSideTool, &*call.tool, call.at, "");
         }
         if flags.has(Flags::UNOBSERVED) {
             let what = "what the model asked for and the agent reported; no execution was seen";
             self.note(Code::NotObserved, "", call.at, what);
         }
         if flags.has(Flags::COMPOSITE) {
-            self.note(Code::CompositeCall, &call.tool, call.at, "");
+            self.note(Code::CompositeCall, &*call.tool, call.at, "");
         }
         let normalized = NormalizedCall {
             at: place,
             id: call.id.map(|id| id.into()),
-            thread: call.thread.map(|thread| thread.into()),
+            thread: call
+                .thread
+                .map(Into::into)
+                .or_else(|| self.options.threads.get(&self.file).map(|own| (&**own).into())),
             time: call.time,
             turn: call.turn.map(|turn| turn.into()),
             tool,
@@ -436,7 +476,7 @@ impl<'a> Out<'a> {
                     return self.args(Args::Value(Some(object)), at);
                 }
                 let kind = value.map_or("absent".to_owned(), |value| value.kind().to_string());
-                self.note(Code::ArgsNotObject, &kind, at, "");
+                self.note(Code::ArgsNotObject, &*kind, at, "");
                 let text = value.map_or_else(|| b"null".to_vec(), |value| self.strict(value.text(), at, true));
                 let blacked_out = value.is_some_and(|value| value.is("<redacted>"));
                 let unknown = if value.is_none() || blacked_out { Flags::ARGS_UNKNOWN } else { Flags::default() };
@@ -451,7 +491,7 @@ impl<'a> Out<'a> {
                             return (text, Flags::default());
                         }
                     }
-                    Ok(other) => self.note(Code::ArgsNotObject, &other.kind().to_string(), at, ""),
+                    Ok(other) => self.note(Code::ArgsNotObject, &*other.kind().to_string(), at, ""),
                     Err(_) if inner.trim().is_empty() => self.note(Code::ArgsMalformed, "empty text", at, ""),
                     Err(_) => self.note(Code::ArgsMalformed, "not JSON", at, ""),
                 }

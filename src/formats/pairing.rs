@@ -12,7 +12,7 @@ use super::normalize::{Apart, Event, NormalizedCall, NormalizedResult, ResultOwn
 use super::store::{Handle, Store};
 use super::warnings::{Balance, Code, Tally};
 use crate::call::{Key, Print};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 
 /// No pair.
@@ -94,6 +94,8 @@ pub(crate) struct Pairing {
     batch: Vec<u32>,
     hints: HashMap<Box<[u8]>, Effect>,
     sessions: HashSet<Box<str>>,
+    /// Calls that may stand in another record as well: by scope, print, and whether they have an id.
+    halves: HashMap<(u64, u64, bool), VecDeque<u32>>,
     /// Threads of records without an agent's name.
     links: HashMap<u64, u32>,
     linked: u32,
@@ -136,6 +138,7 @@ impl Pairing {
             batch: Vec::new(),
             hints: HashMap::new(),
             sessions: HashSet::new(),
+            halves: HashMap::new(),
             links: HashMap::new(),
             linked: 0,
             prompts: HashMap::new(),
@@ -166,7 +169,7 @@ impl Pairing {
                 }
                 Event::Note(code, class, mut at, detail) => {
                     at.line += shift;
-                    self.tally.warn(code, &class, at, 1, &detail);
+                    self.tally.warn(code, class, at, 1, &detail);
                 }
                 Event::Session(id, mut at, code) => {
                     at.line += shift;
@@ -312,13 +315,26 @@ impl Pairing {
             Some("") => (self.between_answers + 1) * 2,
             Some(turn) => self.id_number(turn) | 1,
         };
+        if call.flags.has(Flags::TWICE)
+            && !call.flags.has(Flags::NO_COPY)
+            && let Some(other) = self.other_half(latest, &call)
+        {
+            self.books.call_copies += 1;
+            if let Some(number) = number {
+                self.ids.insert(number, other);
+            }
+            return other;
+        }
         if let Some(latest) = latest
             && !call.flags.has(Flags::NO_COPY)
         {
             if let Some(same) = self.same(latest, &call) {
                 self.books.call_copies += 1;
-                self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
                 let pair = &mut self.pairs[same as usize];
+                // a call that is logged when it is asked for and when it starts is no copy that anybody must hear of
+                if pair.flags.has(Flags::INTENT) == call.flags.has(Flags::INTENT) {
+                    self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
+                }
                 if pair.flags.has(Flags::INTENT) && !call.flags.has(Flags::INTENT) {
                     pair.flags.clear(Flags::INTENT);
                     pair.at = call.at;
@@ -333,7 +349,7 @@ impl Pairing {
                 self.books.call_copies += 1;
                 if grows && !intent {
                     self.tally.warn(Code::IdReused, "partial record replaced", call.at, 1, "");
-                } else {
+                } else if pair.flags.has(Flags::INTENT) == call.flags.has(Flags::INTENT) {
                     self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
                 }
                 if !call.flags.has(Flags::INTENT) {
@@ -386,6 +402,10 @@ impl Pairing {
             window: self.window,
             same_id: latest.unwrap_or(NONE),
         };
+        if call.flags.has(Flags::TWICE) {
+            let halves = self.halves.entry((self.scope, call.print.number(), call.id.is_some())).or_default();
+            halves.push_back(place);
+        }
         self.pairs.push(pair);
         match (number, call.id) {
             (Some(number), Some(id)) => {
@@ -407,6 +427,14 @@ impl Pairing {
             _ => self.tally.warn(Code::IdMissing, "", call.at, 1, "paired by where it stands"),
         }
         place
+    }
+
+    /// The call that a record without an id tells of once more, or that one with an id does. Each is taken once.
+    fn other_half(&mut self, latest: Option<u32>, call: &NormalizedCall) -> Option<u32> {
+        if latest.is_some() {
+            return None;
+        }
+        self.halves.get_mut(&(self.scope, call.print.number(), call.id.is_none()))?.pop_front()
     }
 
     /// The call that this one is a copy of.
@@ -448,6 +476,9 @@ impl Pairing {
 
     fn answer(&mut self, answer: NormalizedResult) {
         if answer.optional && !self.waits(&answer.to) {
+            if answer.failed {
+                self.tally.warn(Code::UnknownRecord, "error that answers no known call", answer.at, 1, "");
+            }
             return;
         }
         self.books.results_in += 1;
@@ -544,7 +575,9 @@ impl Pairing {
         {
             self.tally.warn(Code::IdReused, "late answer", answer.at, 1, "the answer stands behind a later turn");
         }
-        Some(found.unwrap_or(latest))
+        // in a list of messages an answered call of an older turn is not answered once more: this one's call is missing
+        let known = |place: &u32| here(place) || self.pairs[*place as usize].response == answer.print;
+        found.or_else(|| Some(latest).filter(|latest| !self.windowed() || known(latest)))
     }
 
     fn attach(&mut self, place: u32, answer: NormalizedResult) {

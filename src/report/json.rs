@@ -380,7 +380,7 @@ fn import(import: &Import) -> JsonImport {
     let books = import.books;
     let warning = |warning: &Warning| JsonWarning {
         code: warning.code.name(),
-        class: (!warning.class.is_empty()).then(|| warning.class.clone()),
+        class: Some(warning.class.name().to_owned()).filter(|class| !class.is_empty()),
         count: warning.count,
         loss: warning.is_loss(),
         line: (warning.first.line > 0).then_some(warning.first.line),
