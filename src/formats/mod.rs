@@ -38,7 +38,7 @@ pub use format::{Format, Options, may_be_anything, may_be_recording, part_of};
 pub use native::{NativeJudge, Seen, judge};
 pub use ordering::Agents;
 pub use reader::{Foreign, ImportError, Opening, Recording, open};
-pub use session::{InSession, in_session};
+pub use session::{InSession, history, in_session};
 pub use verdict::{Imported, Unjudged};
 pub use warnings::{Balance, Class, Code, Loss, Warning};
 pub use write::{JsonSideReport, Part};

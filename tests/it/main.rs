@@ -20,6 +20,7 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+mod lossless;
 #[cfg(unix)]
 mod redact;
 mod refusals;

@@ -11,7 +11,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static OPENHANDS: Format = Format {
     id: "openhands",
     title: "OpenHands events",
-    lies: "the events of a conversation: a list of actions and observations, or the SDK's events, one a line",
+    lies: "the events of a conversation: a list of actions and observations, the SDK's events, one a line, or an evaluation's output.jsonl",
     recognise,
     extract,
     items: true,
