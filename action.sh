@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The steps of the GitHub Action: action.sh binary | build | run | not-uploaded | verdict
+# The steps of the GitHub Action: action.sh binary | build | run | not-uploaded | not-attested | verdict
 #
 # What the action is told comes in environment variables and reaches the binary as arguments, user paths behind `--`.
 # What a run found out comes from the binary, which also makes it safe to print; nothing is judged or parsed here.
@@ -189,6 +189,10 @@ run() {
         arguments=(audit)
         if [ "$IN_MODE" = verify ]; then arguments+=(--seals-only); fi
         [ -z "$IN_SEAL_OUTPUT" ] || die "the input 'seal-output' means something in mode 'seal' only"
+        [ -z "${TOOLREPLAY_KEY:-}" ] || die "the input 'sign-key' means something in mode 'seal' only"
+        unset TOOLREPLAY_KEY
+        if [ -n "${IN_TRUST:-}" ]; then arguments+=("--trust=$IN_TRUST"); fi
+        if enabled require-signature "${IN_REQUIRE_SIGNATURE:-false}"; then arguments+=(--require-signature); fi
         if [ -n "$IN_SCOPE" ]; then arguments+=("--scope=$IN_SCOPE"); fi
         if [ -n "$IN_CONFIG" ]; then arguments+=("--config=$IN_CONFIG"); fi
         case $IN_FAIL_ON in
@@ -213,6 +217,8 @@ run() {
         auto | none | "") ;;
         *) die "the input 'base' means nothing in mode 'seal'" ;;
         esac
+        [ -z "${IN_TRUST:-}" ] && [ "${IN_REQUIRE_SIGNATURE:-false}" = false ] ||
+            die "the inputs 'trust' and 'require-signature' mean nothing in mode 'seal'"
         arguments=(seal-all)
         if [ -n "$IN_SEAL_OUTPUT" ]; then arguments+=("--into=$IN_SEAL_OUTPUT"); fi
         ;;
@@ -225,6 +231,11 @@ run() {
     if enabled upload-sarif "$IN_UPLOAD_SARIF"; then
         upload=true
         sarif=${sarif:-$work/toolreplay.sarif}
+    fi
+    local attest=false
+    if enabled attest "${IN_ATTEST:-false}"; then
+        attest=true
+        arguments+=("--report=attestation=$work/predicate.json" "--report=subjects=$work/subjects")
     fi
     arguments+=(--color=never "--report=outputs=$work/outputs")
     if enabled summary "$IN_SUMMARY"; then arguments+=("--report=markdown=$work/summary"); fi
@@ -267,6 +278,12 @@ run() {
         if [ -n "$junit" ]; then output junit-file "$junit"; fi
         if [ -n "$json" ]; then output json-file "$json"; fi
         if [ "$upload" = true ] && [ -s "$sarif" ]; then output upload true; fi
+        # the first line is no subject
+        if [ "$attest" = true ] && [ "$(wc -l <"$work/subjects")" -gt 1 ]; then
+            output attest true
+            output subjects "$work/subjects"
+            output predicate "$work/predicate.json"
+        fi
         if [ -f "$work/summary" ]; then cat "$work/summary" >>"$GITHUB_STEP_SUMMARY"; fi
     else
         # it did not come to reports: what it said is all there is
@@ -282,6 +299,12 @@ run() {
 
 not_uploaded() {
     local what="The SARIF report was not uploaded to code scanning. That needs the permission 'security-events: write', which pull requests from forks do not get, and a repository with code scanning. The verdict does not depend on it."
+    printf '::notice title=toolreplay::%s\n' "$what"
+    printf '\n%s\n' "$what" >>"$GITHUB_STEP_SUMMARY"
+}
+
+not_attested() {
+    local what="What was audited was not attested. That needs the permissions 'id-token: write' and 'attestations: write', which pull requests from forks do not get, and a repository with attestations. The verdict does not depend on it."
     printf '::notice title=toolreplay::%s\n' "$what"
     printf '\n%s\n' "$what" >>"$GITHUB_STEP_SUMMARY"
 }
@@ -305,6 +328,7 @@ binary) find_binary ;;
 build) build ;;
 run) run ;;
 not-uploaded) not_uploaded ;;
+not-attested) not_attested ;;
 verdict) verdict ;;
 *) die "action.sh has no step '${1:-}'" ;;
 esac

@@ -14,7 +14,7 @@ pub use chains::goes_on_from;
 pub use changes::{
     Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart,
 };
-pub use report::{Command, Coverage, FileReport, Report, Reported, Settings, Verdict};
+pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
 pub use sessions::sessions;
 pub use signatures::{Signing, beside, signature_lost, signatures, stands_beside};

@@ -8,6 +8,7 @@ use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::sanitize::{clip, visible};
+use crate::scope::Applied;
 use crate::seal::Chain;
 use crate::signature::{Checked, Standing, State};
 use std::collections::HashMap;
@@ -207,6 +208,17 @@ impl Verdict {
     }
 }
 
+/// Something with the digest of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digested {
+    /// Its name: a path, where it is a file.
+    pub name: String,
+    /// What kind of digest: `sha256`, or `gitCommit` for a revision.
+    pub algorithm: &'static str,
+    /// The digest in hexadecimal digits.
+    pub digest: String,
+}
+
 /// Everything a run found out, filtered, judged and in order.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -218,15 +230,24 @@ pub struct Report {
     pub suppressed: u64,
     /// Findings below the lowest level that is reported.
     pub below_min_level: u64,
+    /// What the files were judged by, where somebody asked.
+    pub judged_by: Vec<Digested>,
+    /// The files, where somebody asked.
+    pub subjects: Vec<Digested>,
     /// What must be said besides: suppressions that did nothing.
     pub remarks: Vec<String>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// The SHA-256 of the scope file that calls were held against, in hexadecimal digits.
+    pub scope: Option<String>,
     /// The lowest level that fails the run.
     pub fail_on: Level,
     /// What comes of it.
     pub verdict: Verdict,
 }
+
+/// How many remarks on a scope file a report holds.
+const SCOPE_REMARKS: usize = 50;
 
 impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
@@ -302,8 +323,11 @@ impl Report {
             files,
             suppressed: sieve.suppressed,
             below_min_level: sieve.below_min_level,
+            judged_by: Vec::new(),
+            subjects: Vec::new(),
             remarks: sieve.remarks().into_iter().chain(open_seals).collect(),
             coverage,
+            scope: None,
             fail_on: settings.fail_on,
             verdict,
         };
@@ -318,6 +342,22 @@ impl Report {
     pub fn review(&mut self, mut of: impl FnMut(&FileReport) -> Review) {
         for file in &mut self.files {
             file.review = of(file);
+        }
+    }
+
+    /// Notes the scope that calls were held against: its digest, and what in it did nothing.
+    pub fn held_against(&mut self, scope: &Applied) {
+        self.scope = Some(hex::encode(scope.policy.sha256));
+        let remarks = scope.policy.remarks(&scope.tally);
+        let left_out = remarks.len().saturating_sub(SCOPE_REMARKS);
+        self.remarks.extend(
+            remarks
+                .iter()
+                .take(SCOPE_REMARKS)
+                .map(|remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text)),
+        );
+        if left_out > 0 {
+            self.remarks.push(format!("scope: {} more entries that did nothing", left_out));
         }
     }
 

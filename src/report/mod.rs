@@ -3,6 +3,7 @@
 //! A renderer filters nothing, sorts nothing by itself and decides no exit code. What comes from a transcript goes
 //! through `sanitize` on its way out. The same report gives the same bytes.
 
+mod attestation;
 mod github;
 mod gitlab;
 mod json;
@@ -10,6 +11,7 @@ mod junit;
 mod markdown;
 mod outputs;
 mod sarif;
+mod subjects;
 mod text;
 
 pub use json::JsonReport;
@@ -36,11 +38,15 @@ pub enum Format {
     Gitlab,
     /// `name=value` lines, for the outputs of a CI step.
     Outputs,
+    /// The verdict as an in-toto predicate, for an attestation.
+    Attestation,
+    /// The digests of the files it is about.
+    Subjects,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 10] = [
         Format::Text,
         Format::Json,
         Format::Junit,
@@ -49,6 +55,8 @@ impl Format {
         Format::Markdown,
         Format::Gitlab,
         Format::Outputs,
+        Format::Attestation,
+        Format::Subjects,
     ];
 
     /// The name in options.
@@ -63,6 +71,8 @@ impl Format {
             Format::Markdown => "markdown",
             Format::Gitlab => "gitlab",
             Format::Outputs => "outputs",
+            Format::Attestation => "attestation",
+            Format::Subjects => "subjects",
         }
     }
 
@@ -87,6 +97,8 @@ pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) 
         Format::Markdown => markdown::write(report, out),
         Format::Gitlab => gitlab::write(report, out),
         Format::Outputs => outputs::write(report, out),
+        Format::Attestation => attestation::write(report, out),
+        Format::Subjects => subjects::write(report, out),
     }
 }
 
@@ -104,6 +116,8 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
     };
     starts("## toolreplay ")
         || starts("verdict=")
+        || starts("{\n  \"result\": ") && holds(start, "\"uri\": \"pkg:cargo/toolreplay@")
+        || start.split(|byte| *byte == b'\n').next() == Some(subjects::HEADER.as_bytes())
         || start.trim_ascii() == b"[]"
         || starts("[\n  {\n    \"description\": ") && holds(start, "\"check_name\"")
         || starts("{\n  \"schema_version\": ") && holds(start, "\"name\": \"toolreplay\"")

@@ -26,6 +26,8 @@ STUBS = {
     "actions/upload-artifact": "upload-artifact",
     "anthropics/claude-code-action": "claude-code-action",
 }
+# nobody's secret: the key of the reference implementation's own tests
+KEY = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz"
 # all but the checkout, which act does by itself
 USES = re.compile(r"uses: ([\w.-]+/[\w.-]+)(?:/[\w./-]+)?@(\S+)")
 WRAPPER = """#!/bin/bash
@@ -175,7 +177,7 @@ def run(repository: Repository, text: str, event: str, payload: dict, upload_sta
     (records / "event.json").write_text(json.dumps(payload))
     command = ["act", event, "--json", "-e", records / "event.json", "-W", file, "-P", "ubuntu-latest=-self-hosted",
                "--container-daemon-socket", "-", "--env", f"RECORDS={records}", "--env", f"UPLOAD_STATUS={upload_status}",
-               "--env", f"ASSET={machine.binary}", "--secret", "ANTHROPIC_API_KEY=none"]
+               "--env", f"ASSET={machine.binary}", "--secret", "ANTHROPIC_API_KEY=none", "--secret", f"TOOLREPLAY_KEY={KEY}"]
     named = set(USES.findall(text)) | set(USES.findall((machine.action / "action.yml").read_text()))
     for name, ref in sorted(named):
         if name == "actions/checkout":

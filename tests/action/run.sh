@@ -28,4 +28,5 @@ check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.ym
 pre-commit validate-manifest .pre-commit-hooks.yaml
 
 python3 tests/action/scenarios.py "$binary" "$work"
+python3 tests/action/evidence.py "$binary" "$work"
 python3 tests/action/documents.py "$binary" "$work"

@@ -339,3 +339,24 @@ fn no_digest_forges_an_output() {
     assert_eq!(names, expected, "{ran:?}");
     assert!(ran.stdout.starts_with("verdict=findings\n") && ran.stdout.ends_with("seal_digest=\n"), "{ran:?}");
 }
+
+#[test]
+fn an_attestation_names_the_policy_that_was_in_force() {
+    let repository = Repository::new();
+    let scope = "{\"agent\":\"x\",\"allowed_tools\":[\"a\"]}";
+    repository.write("runs/a.jsonl", records(&["a"]));
+    repository.write("scope.json", scope);
+    repository.commit("base");
+    repository.write("scope.json", scope.replace("[\"a\"]", "[\"a\",\"b\"]"));
+    repository.commit("head");
+    let ran = repository.run(&["audit", "runs", "--base", "HEAD^", "--scope", "scope.json", "--format", "attestation"]);
+    let predicate: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let digest = |name: &str| {
+        let found = predicate["configuration"].as_array().unwrap().iter().find(|by| by["name"] == name).unwrap();
+        found["digest"].as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
+    };
+    use sha2::Digest as _;
+    assert_eq!(digest("scope.json"), hex::encode(sha2::Sha256::digest(scope)));
+    assert_eq!(digest("base"), repository.git(&["rev-parse", "HEAD^"]).trim());
+    assert_eq!(predicate["failedTests"], serde_json::json!(["policy-changed"]));
+}

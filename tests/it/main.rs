@@ -10,6 +10,7 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod attest;
 mod audit;
 mod canonical;
 mod captures;
@@ -21,6 +22,8 @@ mod import;
 mod known_answers;
 mod layers;
 mod lossless;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(unix)]
 mod redact;
 mod refusals;

@@ -89,8 +89,8 @@ by_ssh() { ssh-keygen -Y verify -f "$1" -I "$2" -n toolreplay-seal -s run.sealed
 expect 0 by_ssh me.pub me run.sealed.jsonl
 says 'Good "toolreplay-seal" signature for me'
 "$binary" seal "$sample" -o run.sealed.jsonl --sign theirs
-head -n 4 run.sealed.jsonl >cut
-expect 255 by_ssh me.pub me cut
+head -n 4 run.sealed.jsonl >shorter
+expect 255 by_ssh me.pub me shorter
 rm run.sealed.jsonl.sig
 "$binary" seal "$sample" -o run.sealed.jsonl --sign theirs
 expect 0 by_ssh allowed someone@example.org run.sealed.jsonl

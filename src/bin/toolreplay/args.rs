@@ -493,7 +493,8 @@ pub(crate) struct Mutators {
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
-    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab and outputs (name=value lines). Where no other report goes to standard output,
+    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
+    /// in-toto predicate) and subjects (the digests of the files it is about). Where no other report goes to standard output,
     /// text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
     pub(crate) reports: Vec<ReportTarget>,

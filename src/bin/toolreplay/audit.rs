@@ -5,9 +5,10 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{changes, guard, progress, scope, signing};
+use crate::{attest, changes, guard, progress, scope, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use toolreplay::audit::{
     self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Signing, Verdict,
 };
@@ -17,7 +18,7 @@ use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
-use toolreplay::scope::Scope;
+use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 
@@ -36,7 +37,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
-        Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
+        Some(path) => Some(Arc::new(Applied::from(read_scope(path, &place, base.as_ref(), &mut changes)?))),
         None => None,
     };
     let trust = match &args.signing.trust {
@@ -59,7 +60,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         allow_empty: args.allow_empty,
     };
     let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(mutators, scope), args.importing.options());
+    let plan = Plan::Audit(Ruleset::audit(mutators, scope.clone()), args.importing.options());
     let so_far = Progress::default();
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
@@ -80,11 +81,17 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         false => (Command::Audit, outcomes),
     };
     let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
+    if let Some(scope) = &scope {
+        report.held_against(scope);
+    }
     report.pass_over(found.passed_over);
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }
+    attest::subjects(&mut report, &found.inputs, &targets);
+    let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
+    attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
     let code = output::finish(&report, &targets, found.alone, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     if report.verdict == Verdict::Inconclusive {
@@ -94,12 +101,17 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
 }
 
 /// Reads the scope file as the base revision has it, where it has it.
-fn read_scope(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Scope> {
+fn read_scope(
+    path: &Path,
+    place: &Place,
+    base: Option<&Base>,
+    changes: &mut Vec<Change>,
+) -> anyhow::Result<ScopePolicy> {
     let Some(base) = base else { return scope::read(path) };
     let judged = changes::policy(base, place, path, Policy::Scope)?;
     changes.extend(judged.change);
     match judged.text {
-        Some(text) => Scope::parse(&text).with_context(|| format!("{} of '{}'", path.display(), base.name)),
+        Some(text) => ScopePolicy::read(&text).with_context(|| format!("{} of '{}'", path.display(), base.name)),
         None => scope::read(path),
     }
 }

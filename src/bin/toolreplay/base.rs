@@ -59,6 +59,11 @@ impl Base {
         Ok(Base { root, name: name.to_owned(), blobs })
     }
 
+    /// The commit's object id.
+    pub(crate) fn id(&self) -> &str {
+        &self.blobs.id
+    }
+
     /// Lists what is watched, submodules with their own files.
     pub(crate) fn listing(&self, watch: &Watch) -> anyhow::Result<Listing> {
         let mut listing = Listing::default();

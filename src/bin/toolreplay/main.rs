@@ -1,6 +1,7 @@
 //! The `toolreplay` command: reads the command line, runs one subcommand, turns its outcome into an exit code.
 
 mod args;
+mod attest;
 mod audit;
 mod base;
 mod blob;

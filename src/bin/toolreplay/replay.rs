@@ -3,7 +3,7 @@
 use crate::args::{Common, ReplayArgs};
 use crate::exit::Outcome;
 use crate::inputs::Place;
-use crate::{guard, output};
+use crate::{attest, guard, output};
 use anyhow::bail;
 use std::path::PathBuf;
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
@@ -15,12 +15,10 @@ pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let targets = output::targets(&args.reports)?;
     guard::reports(&targets, args.files.iter().map(PathBuf::as_path))?;
-    let report = report(
-        Command::Replay,
-        &inputs(&args.files)?,
-        &Plan::Judge(Ruleset::replay(mutators), args.importing.options()),
-        common,
-    );
+    let inputs = inputs(&args.files)?;
+    let mut report =
+        report(Command::Replay, &inputs, &Plan::Judge(Ruleset::replay(mutators), args.importing.options()), common);
+    attest::subjects(&mut report, &inputs, &targets);
     output::finish(&report, &targets, args.files.len() == 1, common)
 }
 

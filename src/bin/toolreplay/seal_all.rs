@@ -1,6 +1,7 @@
 //! `toolreplay seal-all`: transcripts sealed beside themselves, again and again while they grow.
 
 use crate::args::{Common, SealAllArgs};
+use crate::attest;
 use crate::exit::{self, Outcome as Exit};
 use crate::guard::{self, Writes};
 use crate::inputs::{self, Place};
@@ -50,7 +51,8 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
         outcomes.push(outcome);
     }
     let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
-    let report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
+    let mut report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
+    attest::subjects(&mut report, &found.inputs, &targets);
     let code = output::finish(&report, &targets, found.alone, common)?;
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");

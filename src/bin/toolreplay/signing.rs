@@ -180,6 +180,10 @@ fn secret(path: &Path) -> anyhow::Result<Zeroizing<String>> {
 /// Reads the keys that count.
 pub(crate) fn trust(path: &Path) -> anyhow::Result<Trust> {
     let shown = path.display();
+    // a pipe would be waited for
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        bail!("cannot read the trusted keys {shown}: it is no regular file");
+    }
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SIZE + 1).read_to_end(&mut text));
     read.with_context(|| format!("cannot read the trusted keys {shown}"))?;

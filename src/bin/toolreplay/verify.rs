@@ -2,7 +2,8 @@
 
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{self, Outcome};
-use crate::{guard, output, replay, signing};
+use crate::inputs::Place;
+use crate::{attest, guard, output, replay, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
@@ -46,7 +47,10 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     };
     audit::signatures(&inputs, &mut outcomes, &signing);
     let unsigned = outcomes.iter().any(|outcome| outcome.chain.is_some() && outcome.signature.is_none());
-    let report = Report::new(Command::Verify, &inputs, outcomes, false, &Settings::everything());
+    let mut report = Report::new(Command::Verify, &inputs, outcomes, false, &Settings::everything());
+    attest::subjects(&mut report, &inputs, &targets);
+    let trusted = args.signing.trust.iter().map(PathBuf::as_path);
+    attest::judged_by(&mut report, &Place::current()?, None, trusted, &targets)?;
     let code = output::finish(&report, &targets, inputs.len() == 1, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     // the whole output of verify is fixed; a person is told all the same
