@@ -92,6 +92,11 @@ pub(crate) enum Event {
     ToolResult(Box<NormalizedResult>),
     /// From here on ids begin anew.
     Scope,
+    /// A conversation, by the prints of its beginnings: up to each of its messages. One that begins with all of another
+    /// goes on with that one.
+    Conversation(Vec<u64>),
+    /// The message of the conversation with this number follows.
+    Message(usize),
     /// A new turn of the model: answers that follow belong to its calls first.
     Window,
     /// The scope of this name, again or for the first time.
@@ -171,7 +176,7 @@ pub(crate) enum Apart {
 #[derive(Debug)]
 enum Ground<'a> {
     /// All on this line of a block.
-    Line(u64, &'a [u8]),
+    Line { line: u64, text: &'a [u8], seen: (usize, u32) },
     /// In a document that starts on a line.
     Document { text: &'a [u8], first_line: u64, seen: (usize, u64, usize) },
 }
@@ -187,6 +192,8 @@ pub(crate) struct Out<'a> {
     pub(crate) events: Vec<Event>,
     buffers: Buffers,
     calls: u32,
+    /// Where the events of the line begin.
+    line_from: usize,
     file: u32,
     session: String,
     /// Where the value of the line stands in memory, and its members.
@@ -207,10 +214,11 @@ impl<'a> Out<'a> {
             options,
             profile,
             cwd: None,
-            ground: Ground::Line(0, b""),
+            ground: Ground::Line { line: 0, text: b"", seen: (0, 0) },
             events: Vec::new(),
             buffers: Buffers::default(),
             calls: 0,
+            line_from: 0,
             file,
             session: String::new(),
             outer: None,
@@ -256,7 +264,30 @@ impl<'a> Out<'a> {
     /// What follows stands on one line.
     pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
         self.cwd = None;
-        self.ground = Ground::Line(line, text);
+        self.ground = Ground::Line { line, text, seen: (0, 0) };
+        self.line_from = self.events.len();
+    }
+
+    /// The line was read. Of one that holds a single call, the line says where that is.
+    pub(crate) fn line_ends(&mut self) {
+        let events = self.events.get_mut(self.line_from..).unwrap_or_default();
+        if events.iter().filter(|event| matches!(event, Event::Call(_))).count() > 1 {
+            return;
+        }
+        for event in events {
+            match event {
+                Event::Call(call) => call.at.column = 0,
+                Event::ToolResult(result) => result.at.column = 0,
+                Event::Note(_, _, at, _)
+                | Event::Session(_, at, _)
+                | Event::Copies { at, .. }
+                | Event::Captured { at, .. }
+                | Event::CaptureEnds { at, .. }
+                | Event::Follows { at, .. }
+                | Event::Prompt { at, .. } => at.column = 0,
+                _ => {}
+            }
+        }
     }
 
     /// What follows stands in a document.
@@ -268,7 +299,17 @@ impl<'a> Out<'a> {
     pub(crate) fn place(&mut self, at: Value<'_>) -> Location {
         let file = self.file;
         match &mut self.ground {
-            Ground::Line(line, _) => Location { file, line: *line, column: 0 },
+            Ground::Line { line, text, seen } => {
+                let offset = (at.text().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+                if offset > text.len() {
+                    return Location { file, line: *line, column: 0 };
+                }
+                let (from, before) = if offset < seen.0 { (0, 0) } else { *seen };
+                let more = text[from..offset].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+                let column = before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX - 1));
+                *seen = (offset, column);
+                Location { file, line: *line, column: column.saturating_add(1) }
+            }
             Ground::Document { text, first_line, seen } => {
                 let start = text.as_ptr() as usize;
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(start);
@@ -374,6 +415,18 @@ impl<'a> Out<'a> {
 
     pub(crate) fn event(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    /// A conversation, whose messages follow.
+    pub(crate) fn conversation(&mut self, messages: Value<'_>) {
+        let mut last = [0_u8; 8];
+        let beginnings = messages.items().map(|message| {
+            let number = self.options.key.print_parts(&[&last, message.text()]).number();
+            last = number.to_le_bytes();
+            number
+        });
+        let beginnings = beginnings.collect();
+        self.events.push(Event::Conversation(beginnings));
     }
 
     /// The print of a text.
@@ -611,7 +664,7 @@ impl Ground<'_> {
     /// Where an argument stands that is a part of the text.
     fn locate(&self, argument: Value<'_>, pointer: &str) -> Option<ArgumentPlace> {
         let (text, first_line) = match self {
-            Ground::Line(line, text) => (text, line),
+            Ground::Line { line, text, .. } => (text, line),
             Ground::Document { text, first_line, .. } => (text, first_line),
         };
         let at = (argument.text().as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;

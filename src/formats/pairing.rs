@@ -62,6 +62,23 @@ pub(crate) struct Thread {
     pub(crate) name: String,
 }
 
+/// A conversation that was read.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    scope: u64,
+    /// Where its first call stands, if it has any.
+    since: u32,
+    /// It repeats another one and goes on.
+    grows: bool,
+}
+
+/// What a conversation repeats of one before it.
+#[derive(Debug)]
+struct Repeats {
+    messages: usize,
+    said: bool,
+}
+
 /// The pairing.
 #[derive(Debug)]
 pub(crate) struct Pairing {
@@ -78,6 +95,10 @@ pub(crate) struct Pairing {
     /// Slots by scope and id.
     ids: HashMap<u64, u32>,
     scope: u64,
+    last_scope: u64,
+    /// Conversations by the print of all their messages.
+    wholes: HashMap<u64, Whole>,
+    repeats: Option<Repeats>,
     scopes: HashMap<Box<str>, u64>,
     scope_count: u64,
     gaps: CaptureGaps,
@@ -126,6 +147,9 @@ impl Pairing {
             books: Balance::default(),
             ids: HashMap::new(),
             scope: 0,
+            last_scope: 0,
+            wholes: HashMap::new(),
+            repeats: None,
             scopes: HashMap::new(),
             scope_count: 0,
             gaps: CaptureGaps::default(),
@@ -157,6 +181,9 @@ impl Pairing {
     pub(crate) fn take(&mut self, events: Vec<Event>, shift: u64) {
         self.batch.clear();
         for event in events {
+            if self.repeats.is_some() && self.was_there(&event, shift) {
+                continue;
+            }
             match event {
                 Event::Call(mut call) => {
                     call.at.line += shift;
@@ -215,12 +242,15 @@ impl Pairing {
         match event {
             Event::Scope => {
                 self.settle_early();
-                self.scope += 1;
+                self.last_scope += 1;
+                self.scope = self.last_scope;
                 self.window += 1;
             }
+            Event::Conversation(beginnings) => self.conversation(&beginnings),
+            Event::Message(_) => {}
             Event::Window => self.window += 1,
             Event::Marked(noted, mark) => {
-                if let Some(place) = self.batch.get(noted.0 as usize) {
+                if let Some(place) = self.batch.get(noted.0 as usize).filter(|place| **place != NONE) {
                     self.pairs[*place as usize].mark = Some(mark);
                 }
             }
@@ -268,6 +298,65 @@ impl Pairing {
             | Event::Follows { .. }
             | Event::Prompt { .. } => {}
         }
+    }
+
+    /// A conversation begins. A log of requests holds all that was said before in each of them: then it goes on with the
+    /// one whose whole it repeats, and what is repeated counts once.
+    fn conversation(&mut self, beginnings: &[u64]) {
+        self.settle_early();
+        self.window += 1;
+        self.repeats = None;
+        let known = beginnings.iter().enumerate().rev().find_map(|(at, whole)| Some((at, *self.wholes.get(whole)?)));
+        // the same conversation twice is two runs of it, unless it is known to be one that grows
+        let known = known.filter(|(at, whole)| {
+            let calls = self.pairs.get(whole.since as usize).is_some_and(|pair| u64::from(pair.scope) == whole.scope);
+            calls && (at + 1 < beginnings.len() || whole.grows)
+        });
+        let whole = match known {
+            Some((at, whole)) => {
+                self.scope = whole.scope;
+                self.repeats = Some(Repeats { messages: at + 1, said: false });
+                Whole { grows: true, ..whole }
+            }
+            None => {
+                self.last_scope += 1;
+                self.scope = self.last_scope;
+                Whole { scope: self.scope, since: self.pairs.len() as u32, grows: false }
+            }
+        };
+        self.wholes.extend(beginnings.last().map(|last| (*last, whole)));
+    }
+
+    /// Whether an event stands in a part of a conversation that was read before.
+    fn was_there(&mut self, event: &Event, shift: u64) -> bool {
+        let Some(repeats) = &mut self.repeats else { return false };
+        match event {
+            Event::Conversation(_) | Event::Scope | Event::ScopeNamed(_) => {
+                self.repeats = None;
+                return false;
+            }
+            Event::Message(number) if *number >= repeats.messages => {
+                self.repeats = None;
+                return true;
+            }
+            Event::Call(call) => {
+                self.books.calls_in += 1;
+                self.books.call_copies += 1;
+                self.batch.push(NONE);
+                if !std::mem::replace(&mut repeats.said, true) {
+                    let mut at = call.at;
+                    at.line += shift;
+                    let what = "a request that repeats the conversation before it";
+                    self.tally.warn(Code::DuplicateCopy, "history", at, 1, what);
+                }
+            }
+            Event::ToolResult(_) => {
+                self.books.results_in += 1;
+                self.books.result_copies += 1;
+            }
+            _ => {}
+        }
+        true
     }
 
     fn number(&self, text: &str) -> u64 {
@@ -484,7 +573,7 @@ impl Pairing {
         self.books.results_in += 1;
         self.between_answers += 1;
         let found = match &answer.to {
-            ResultOwner::Call(noted) => self.batch.get(noted.0 as usize).copied(),
+            ResultOwner::Call(noted) => self.batch.get(noted.0 as usize).copied().filter(|place| *place != NONE),
             ResultOwner::Tool(tool) => {
                 let tool = self.tool_numbers.get(tool).copied();
                 let open = |pair: &CallPair| !pair.flags.has(Flags::ANSWERED) && Some(pair.tool) == tool;

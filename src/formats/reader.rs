@@ -494,6 +494,7 @@ fn block_events(block: &Block, importer: &'static Format, options: &NormalizeOpt
         if !is_blank(line) {
             // only the last line of a file has no end
             one_line(line, end.is_none(), importer, &mut out);
+            out.line_ends();
         }
     }
     (lines, out.restart())

@@ -59,6 +59,7 @@ pub(in crate::formats) fn is_block(block: Value<'_>) -> bool {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     openai::each_conversation(record, out, |messages, out| {
         for (number, one) in messages.items().enumerate() {
+            out.event(Event::Message(number));
             if openai::has_calls(one) || !one.is_object() {
                 openai::message_of_any(one, number, out);
                 continue;

@@ -7,7 +7,7 @@ use super::{codex, gemini, opencode, openhands};
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Flags, Mark, Noted, To, ToolResult};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{Value, text};
 use std::borrow::Cow;
@@ -67,7 +67,13 @@ fn steps(trajectory: Value<'_>, thread: Option<&str>, out: &mut Out<'_>) {
         let [id, session] = agent.fields(&["trajectory_id", "session_id"]);
         known.extend([id, session].into_iter().filter_map(text).map(Cow::into_owned));
     }
+    let is_copied = |step: Value<'_>| step.get("is_copied_context").and_then(Value::as_bool) == Some(true);
+    let mut before = false;
     for step in out.listed(own_steps, "steps") {
+        // the context was summed up, and begins with a part of what was before
+        if std::mem::replace(&mut before, is_copied(step)) && !is_copied(step) {
+            out.apart(Apart::Compaction, thread);
+        }
         one(step, thread, &known, out);
     }
     for agent in inner.into_iter().flat_map(Value::items) {

@@ -62,12 +62,14 @@ fn list(object: Value<'_>) -> Option<Value<'_>> {
 
 fn is_messages(list: Value<'_>) -> bool {
     // a message that is damaged must not hide the ones beside it
-    let (mut messages, mut others) = (0_usize, 0_usize);
+    let (mut messages, mut others, mut named) = (0_usize, 0_usize, false);
     for item in list.items() {
-        let fits = item.is_object() && item.str_at("role").is_some() && item.get("parts").is_none();
+        let [role, parts] = item.fields(&["role", "parts"]);
+        named |= role.is_some_and(Value::is_string);
+        let fits = (role.is_some() || has_calls(item)) && parts.is_none();
         *if fits { &mut messages } else { &mut others } += 1;
     }
-    messages > 0 && messages >= others
+    named && messages >= others
 }
 
 /// Whether a list has calls as chat messages have them.
@@ -82,6 +84,7 @@ pub(in crate::formats) fn has_calls(message: Value<'_>) -> bool {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     each_conversation(record, out, |messages, out| {
         for (number, message) in messages.items().enumerate() {
+            out.event(Event::Message(number));
             message_of_any(message, number, out);
         }
     });
@@ -101,7 +104,7 @@ pub(in crate::formats) fn each_conversation(
         let messages = if row.is_array() { Some(row).filter(|row| is_messages(*row)) } else { list(row) };
         match messages {
             Some(messages) => {
-                out.event(Event::Scope);
+                out.conversation(messages);
                 each(messages, out);
             }
             None => out.unknown("no conversation", row),

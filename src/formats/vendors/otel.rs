@@ -161,6 +161,8 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
     order.sort_by_key(|at| all[*at].time);
     let (mut agents, mut inside): (HashMap<usize, Vec<String>>, HashMap<usize, Vec<usize>>) = Default::default();
     let mut copies = HashSet::new();
+    // the innermost span of each call so far: the next one of the same call is inside it, not beside it
+    let mut innermost: HashMap<usize, usize> = HashMap::new();
     for &at in order.iter().filter(|at| all[**at].is_tool()) {
         let span = &all[at];
         // the outermost agent is the main one; agents inside it are those it started
@@ -182,7 +184,10 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
         }
         if circle {
             out.note(Code::BadLine, "spans in a circle", span.value, "each is the parent of the other");
-        } else if let Some(outermost) = outermost {
+        } else if let Some(outermost) = outermost
+            && innermost.get(&outermost).is_none_or(|span| passed.contains(span))
+        {
+            innermost.insert(outermost, at);
             copies.insert(at);
             inside.entry(outermost).or_default().push(at);
         }
