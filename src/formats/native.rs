@@ -165,7 +165,7 @@ impl Seen {
 }
 
 /// The tools of the format that a record was imported from.
-fn profile_of(format: Option<&str>) -> &'static Profile {
+pub(super) fn profile_of(format: Option<&str>) -> &'static Profile {
     let Some(id) = format else { return &Profile::NATIVE };
     super::effect::named(id)
         .or_else(|| FORMATS.iter().find(|format| format.id == id).map(|format| format.profile))

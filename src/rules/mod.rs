@@ -9,6 +9,7 @@
 mod bad_signature;
 mod broken_link;
 mod call_index;
+mod coverage_dropped;
 mod dangerous_call;
 mod malformed_transcript;
 mod non_determinism;
@@ -26,6 +27,7 @@ mod unsigned_seal;
 pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
+pub use coverage_dropped::COVERAGE_DROPPED;
 pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
@@ -47,9 +49,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 14] = [
+pub static RULES: [&Rule; 15] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
+    &COVERAGE_DROPPED,
     &DANGEROUS_CALL,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,

@@ -12,6 +12,7 @@ mod expected;
 
 mod attest;
 mod audit;
+mod baseline;
 mod canonical;
 mod captures;
 mod cli;
@@ -33,6 +34,7 @@ mod security;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
+mod traits;
 #[cfg(unix)]
 mod writes;
 

@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Record an agent's model requests, and show recordings
     Trace(crate::trace::TraceCommand),
+    /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
+    Tools(ToolsArgs),
     /// Say what a rule means, why it matters and what to do
     Explain(ExplainArgs),
     /// Print a JSON Schema
@@ -117,6 +119,11 @@ pub(crate) struct AuditArgs {
     #[command(flatten)]
     pub(crate) signing: Signing,
 
+    /// Read the scope file, the configuration and the trusted keys from this revision instead of the base: the tip of the
+    /// branch that a change goes to, where the base is the commit in which it left
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, requires = "base")]
+    pub(crate) policy_base: Option<String>,
+
     /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
     #[arg(long)]
     pub(crate) seals_only: bool,
@@ -138,6 +145,14 @@ pub(crate) struct AuditArgs {
     /// Let a run pass that found nothing to audit
     #[arg(long)]
     pub(crate) allow_empty: bool,
+
+    /// Findings that this file knows count, but do not fail the run; a run that covers less than it says fails
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Write what is found and covered to this file; with --baseline, what of it still stands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
 
     /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
     #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
@@ -456,6 +471,23 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    /// Recordings and transcripts, and folders of them
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// The configuration whose '[tools]' are taken in [default: toolreplay.toml in the working directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
 }
 
 #[derive(Debug, Args)]

@@ -148,3 +148,17 @@ fn fields_by_name() {
     assert!(!value["twice"].as_str().unwrap().contains("\\\"q"), "{value}");
     assert!(!value.to_string().contains("known-literal-value"));
 }
+
+#[test]
+fn known_secrets_with_quotes_and_letters_beyond_ascii_are_found_in_json_text() {
+    let secret = "a\"b\\c-päss-😀";
+    let redactor = Redactor::new([secret], [""; 0]);
+    let once = serde_json::to_string(&json!({"note": secret})).unwrap();
+    let twice = serde_json::to_string(&json!({"inner": once})).unwrap();
+    let ascii = r#"{"note": "a\"b\\c-p\u00e4ss-\ud83d\ude00"}"#;
+    let ascii_twice = format!("x {}", serde_json::to_string(ascii).unwrap());
+    for text in [secret, &once, &twice, ascii, &ascii_twice] {
+        let clean = redactor.text(text);
+        assert!(clean.contains("[REDACTED:known-secret:") && !clean.contains("ss-"), "{text}: {clean}");
+    }
+}
