@@ -573,12 +573,8 @@ impl Coverage {
         fn warned(import: &Import, code: Code) -> u64 {
             import.warnings.iter().filter(|warning| warning.code == code).map(|warning| warning.count).sum()
         }
-        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "that was not understood and may hold a call");
-        say(
-            sum(|import| warned(import, Code::SpanLeftOut)),
-            "span",
-            "that is called like a tool, by no known convention",
-        );
+        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
+        say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }

@@ -317,7 +317,7 @@ fn changed(mut units: Vec<Unit>, changes: &[Change], may_cut: bool) -> (Vec<Unit
                 let moved = units.remove(from.index(len));
                 units.insert(to.index(len), moved);
             }
-            Change::Cut(at, end) if may_cut => {
+            Change::Cut(at, end) if may_cut && units[at.index(len)].text.len() > 1 => {
                 let unit = &mut units[at.index(len)];
                 // at least one byte stays, at least one goes
                 let end = 1 + end.index(unit.text.len() - 1);
