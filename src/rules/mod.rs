@@ -45,6 +45,7 @@ pub use unsigned_seal::UNSIGNED_SEAL;
 use crate::call::{Call, Key};
 use crate::finding::{ArgumentPlace, Level, Place, Rule};
 use crate::json::view::Value;
+use crate::scope::Applied;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -89,12 +90,12 @@ pub fn pattern(id: &str) -> Option<&'static str> {
 
 /// The rules that `audit` judges every call by, besides those that need a scope.
 #[must_use]
-pub fn call_rules() -> Vec<Arc<dyn CallRule>> {
+pub fn call_rules(scope: Option<&Arc<Applied>>) -> Vec<Arc<dyn CallRule>> {
     vec![
         Arc::new(NonDeterminism),
         Arc::new(RedundantCall),
         Arc::new(StuckLoop),
-        Arc::new(DangerousCall),
+        Arc::new(DangerousCall::new(scope.cloned())),
         Arc::new(SecretExposed),
     ]
 }

@@ -16,6 +16,7 @@ mod baseline;
 mod canonical;
 mod captures;
 mod cli;
+mod dangers;
 mod equality;
 mod generated;
 mod hostile;
