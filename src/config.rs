@@ -36,6 +36,12 @@ pub struct Config {
     pub reports: Vec<String>,
     /// Let a run pass that found nothing to audit.
     pub allow_empty: Option<bool>,
+    /// The longest line that is read, such as `100M`. A limit can be lowered here, and raised on the command line alone.
+    pub max_line: Option<String>,
+    /// The longest JSON document that is read.
+    pub max_document: Option<String>,
+    /// How much all compressed files together may unpack to.
+    pub max_unpacked: Option<String>,
     /// Findings that are known and accepted.
     pub suppressions: Vec<Suppression>,
     /// What is known of tools, by name or glob; of several that fit a tool the later ones win.

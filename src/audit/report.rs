@@ -338,7 +338,7 @@ impl Report {
             Verdict::Failed
         } else if sieve.fails {
             Verdict::Findings
-        } else if coverage.calls == 0 && !settings.allow_empty {
+        } else if (coverage.calls == 0 || nothing_judged(&files)) && !settings.allow_empty {
             Verdict::Inconclusive
         } else {
             Verdict::Clean
@@ -476,6 +476,13 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
+}
+
+/// Whether there were calls, and of none it is known what it was called with.
+fn nothing_judged(files: &[FileReport]) -> bool {
+    let judged = || files.iter().filter(|file| file.is_judged() && !file.aside && file.calls > 0);
+    judged().next().is_some()
+        && judged().all(|file| file.import.as_ref().is_some_and(|import| import.unjudged.args_unknown >= file.calls))
 }
 
 /// Findings about files that are none of the inputs.

@@ -388,19 +388,9 @@ impl LineBound {
     }
 }
 
-/// A number of bytes, with the units K, M and G of 1,024 each.
+/// A number of bytes.
 fn size(text: &str) -> Result<u64, String> {
-    let (digits, bits) = match text.char_indices().last() {
-        Some((at, 'K')) => (&text[..at], 10),
-        Some((at, 'M')) => (&text[..at], 20),
-        Some((at, 'G')) => (&text[..at], 30),
-        _ => (text, 0),
-    };
-    let number = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
-    number
-        .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(1 << bits))
-        .filter(|size| *size > 0)
-        .ok_or_else(|| "expected a number of bytes such as 1000000, 64K, 100M or 2G".to_owned())
+    Limits::size(text).map_err(str::to_owned)
 }
 
 /// A number of bytes that one text can have.

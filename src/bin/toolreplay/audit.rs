@@ -17,6 +17,7 @@ use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
+use toolreplay::limits::Limits;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
 use toolreplay::sanitize::visible;
@@ -266,6 +267,21 @@ impl Loaded {
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
         args.allow_empty |= config.allow_empty.unwrap_or(false);
+        let limits = Limits::default();
+        let importing = &mut args.importing;
+        for (key, text, most, taken) in [
+            ("max-line", &config.max_line, limits.line, &mut importing.lines.max_line),
+            ("max-document", &config.max_document, limits.document, &mut importing.max_document),
+            ("max-unpacked", &config.max_unpacked, limits.unpacked, &mut importing.max_unpacked),
+        ] {
+            let Some(text) = text else { continue };
+            let size = Limits::size(text).map_err(|error| anyhow!("{shown}: {key}: {error}"))?;
+            // whoever wrote what is audited may have written this too
+            if size > most {
+                bail!("{shown}: {key}: a configuration can lower the limit, not raise it; --{key} can");
+            }
+            taken.get_or_insert(size);
+        }
         let reports = &mut args.reports;
         if reports.reports.is_empty() && reports.format.is_none() && reports.output.is_none() {
             for report in &config.reports {
