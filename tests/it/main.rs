@@ -23,6 +23,7 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
 mod policy;
