@@ -162,6 +162,8 @@ pub struct Import {
     pub books: formats::Balance,
     /// What had to be said.
     pub warnings: Vec<formats::Warning>,
+    /// The paths of the files that were read, by the numbers that warnings have for them.
+    pub paths: Vec<String>,
     /// Calls that could not be judged, by reason.
     pub unjudged: formats::Unjudged,
 }
@@ -358,9 +360,10 @@ fn imported(
     let mut imported = recording.finish().map_err(io)?;
     let judgement = imported.judge(ruleset).map_err(io)?;
     let failure = lost(&imported, empty || options.allow_loss);
+    let paths = imported.paths();
     let Imported { books, unjudged, .. } = imported;
     let files = 1 + input.more.len() as u64;
-    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, unjudged });
+    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, paths, unjudged });
     Ok(Outcome { judgement, failure, import, ..Outcome::default() })
 }
 

@@ -68,6 +68,8 @@ struct JsonSummary {
     warnings: usize,
     /// Of level `note`.
     notes: usize,
+    /// Known by the baseline: they do not fail the run.
+    known: u64,
     /// Left out because they are suppressed.
     suppressed: u64,
     /// Left out because they are below the lowest level that is reported.
@@ -158,6 +160,8 @@ struct JsonWarning {
     count: u64,
     /// Whether something was lost.
     loss: bool,
+    /// The file it was met in first, if it is another one than the recording was named by; else null.
+    file: Option<String>,
     /// The line it was met on first, from 1; null: the file as a whole.
     line: Option<u64>,
     /// What was met first.
@@ -268,6 +272,10 @@ struct JsonFinding {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     others: Vec<JsonPlace>,
+    /// The baseline knows it: it does not fail the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    known: bool,
     /// The call never ran.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
@@ -357,6 +365,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
                 errors: report.count(Level::Error),
                 warnings: report.count(Level::Warning),
                 notes: report.count(Level::Note),
+                known: report.known,
                 suppressed: report.suppressed,
                 below_min_level: report.below_min_level,
             },
@@ -400,9 +409,10 @@ fn import(import: &Import) -> JsonImport {
     let books = import.books;
     let warning = |warning: &Warning| JsonWarning {
         code: warning.code.name(),
-        class: (!warning.class.is_empty()).then(|| warning.class.clone()),
+        class: Some(warning.class.name().to_owned()).filter(|class| !class.is_empty()),
         count: warning.count,
         loss: warning.is_loss(),
+        file: import.paths.get(warning.first.file as usize).filter(|_| warning.first.file > 0).cloned(),
         line: (warning.first.line > 0).then_some(warning.first.line),
         detail: (!warning.detail.is_empty()).then(|| warning.detail.clone()),
     };
@@ -474,6 +484,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             .iter()
             .map(|place| JsonPlace { index: place.index, line: place.line, path: None })
             .collect(),
+        known: finding.known,
         never_ran: finding.never_ran,
         pattern: finding.pattern,
         argument: finding.argument.as_ref().map(|argument| JsonArgument {
