@@ -23,14 +23,18 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod policy;
+mod recipe;
 #[cfg(unix)]
 mod redact;
 mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod shell;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
