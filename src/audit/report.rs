@@ -338,7 +338,7 @@ impl Report {
             Verdict::Failed
         } else if sieve.fails {
             Verdict::Findings
-        } else if coverage.calls == 0 && !settings.allow_empty {
+        } else if (coverage.calls == 0 || nothing_judged(&files)) && !settings.allow_empty {
             Verdict::Inconclusive
         } else {
             Verdict::Clean
@@ -478,6 +478,13 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     files
 }
 
+/// Whether there were calls, and of none it is known what it was called with.
+fn nothing_judged(files: &[FileReport]) -> bool {
+    let judged = || files.iter().filter(|file| file.is_judged() && !file.aside && file.calls > 0);
+    judged().next().is_some()
+        && judged().all(|file| file.import.as_ref().is_some_and(|import| import.unjudged.args_unknown >= file.calls))
+}
+
 /// Findings about files that are none of the inputs.
 fn beside(changes: Vec<Change>) -> Vec<FileReport> {
     asides(changes, &[], &mut [])
@@ -570,6 +577,11 @@ impl Coverage {
             import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
         };
         say(sum(lines), "line", "that cannot be read");
+        fn warned(import: &Import, code: Code) -> u64 {
+            import.warnings.iter().filter(|warning| warning.code == code).map(|warning| warning.count).sum()
+        }
+        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
+        say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }

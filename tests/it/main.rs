@@ -23,18 +23,24 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod policy;
+mod recipe;
 #[cfg(unix)]
 mod redact;
 mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod shell;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
 mod traits;
+#[cfg(unix)]
+mod unread;
 #[cfg(unix)]
 mod writes;
 
