@@ -22,6 +22,7 @@ mod seal_rewritten;
 mod secret_exposed;
 mod seed_index;
 mod stuck_loop;
+mod unread_recording;
 mod unsigned_seal;
 
 pub use bad_signature::BAD_SIGNATURE;
@@ -40,6 +41,7 @@ pub use seal_rewritten::SEAL_REWRITTEN;
 pub use secret_exposed::{SECRET_EXPOSED, SecretExposed};
 pub(crate) use seed_index::{SeedIndex, SeedOccurrence, SeedStep};
 pub use stuck_loop::{STUCK_LOOP, StuckLoop};
+pub use unread_recording::UNREAD_RECORDING;
 pub use unsigned_seal::UNSIGNED_SEAL;
 
 use crate::call::{Call, Key};
@@ -50,7 +52,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 15] = [
+pub static RULES: [&Rule; 16] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
     &COVERAGE_DROPPED,
@@ -65,6 +67,7 @@ pub static RULES: [&Rule; 15] = [
     &SEAL_REWRITTEN,
     &SECRET_EXPOSED,
     &STUCK_LOOP,
+    &UNREAD_RECORDING,
     &UNSIGNED_SEAL,
 ];
 

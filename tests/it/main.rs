@@ -26,6 +26,7 @@ mod layers;
 mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod policy;
 mod recipe;
 #[cfg(unix)]
 mod redact;
@@ -33,10 +34,13 @@ mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod shell;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
 mod traits;
+#[cfg(unix)]
+mod unread;
 #[cfg(unix)]
 mod writes;
 
