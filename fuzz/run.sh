@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
 each=${2:-}
-targets=(scanner sealed importer open policy protocol shell)
+targets=(scanner sealed importer open policy scope protocol shell)
 formats=()
 if [ "$each" = each ]; then
     mapfile -t formats < <(sed -n 's/^ *id: "\([a-z-]*\)",$/\1/p' src/formats/vendors/*.rs)
@@ -63,6 +63,7 @@ for format in "${formats[@]}"; do
 done
 fuzz open open "$seeds/opened"
 fuzz policy policy "$seeds/policies"
+fuzz scope scope "$seeds/policies"
 fuzz protocol protocol "$seeds/replies"
 fuzz shell shell "$seeds/commands"
 printf '%-24s %12s executions, %s seconds each\n' "all" "$total" "$seconds"

@@ -28,5 +28,9 @@ fuzz_target!(|text: &str| {
     if allowed(&policy, "Bash", text) {
         assert!(!allowed(&policy, "Bash", &format!("({text}\n); rm x")));
     }
-    assert!(!allowed(&policy, "Read", &format!("{}/../src/secret/x", text.replace(['/', '\\'], "-").replace("..", "-"))));
+    assert!(!allowed(
+        &policy,
+        "Read",
+        &format!("{}/../src/secret/x", text.replace(['/', '\\'], "-").replace("..", "-"))
+    ));
 });
