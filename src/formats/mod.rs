@@ -35,6 +35,7 @@ pub use detect::From;
 pub use event::Location;
 pub use format::{Format, Options, may_be_anything, may_be_recording, part_of};
 pub use native::{NativeJudge, Seen, judge};
+pub(crate) use open::unpacked;
 pub use ordering::Agents;
 pub use reader::{Foreign, ImportError, Opening, Recording, open};
 pub use session::{InSession, in_session};

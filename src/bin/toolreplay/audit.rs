@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{attest, changes, guard, progress, scope, signing};
+use crate::{attest, changes, guard, progress, recordings, scope, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
@@ -48,6 +48,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         let changed = changes::seals(base, &place, &args.paths, &found.inputs)?;
         changes.extend(changed.findings);
         unknown = changed.unknown;
+        let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
+        changes.extend(more);
     }
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));

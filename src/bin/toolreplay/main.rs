@@ -19,6 +19,7 @@ mod interrupt;
 mod keygen;
 mod output;
 mod progress;
+mod recordings;
 mod redact;
 mod replay;
 mod schema;
