@@ -18,6 +18,19 @@ escaped() {
     printf '%s' "${text//##\[/##\\[}"
 }
 
+# A text on one line of a log: no character that a terminal or a runner takes for more than text.
+printable() {
+    local text=${1//[^[:print:]]/?}
+    printf '%s' "${text//##\[/##\\[}"
+}
+
+# A line of the summary: words of ours, and a text as a code span.
+in_summary() {
+    local text=${2//[^[:print:]]/?}
+    text=${text//\`/\'}
+    printf '\n%s %s%s%s\n' "$1" '`' "$text" '`' >>"$GITHUB_STEP_SUMMARY"
+}
+
 # Ends a step that cannot do what it is asked.
 die() {
     # some of what calls this is a substitution; the runner reads standard error too
@@ -60,13 +73,57 @@ target() {
     esac
 }
 
+# A path without links, as far as it is there.
+real_path() {
+    local path=$1 link steps=0
+    while [ -L "$path" ] && [ "$steps" -lt 40 ]; do
+        link=$(readlink -- "$path")
+        case $link in
+        /*) path=$link ;;
+        *) path=$(dirname -- "$path")/$link ;;
+        esac
+        steps=$((steps + 1))
+    done
+    printf '%s/%s' "$(cd -- "$(dirname -- "$path")" && pwd -P)" "$(basename -- "$path")"
+}
+
+# The binary that is named. What lies in the workspace may come with the pull request that it is to judge, so it is used
+# only if it is the file whose digest the workflow gives; and then a copy, which no later step can change.
+named_binary() {
+    [ -f "$IN_BINARY" ] || die "the input 'binary' names '$IN_BINARY', and there is no such file"
+    local real workspace
+    real=$(real_path "$IN_BINARY")
+    workspace=$(cd -- "${GITHUB_WORKSPACE:-.}" && pwd -P)
+    if [ -n "$IN_BINARY_SHA256" ]; then
+        local copy="$RUNNER_TEMP/toolreplay-bin/named"
+        [ "${RUNNER_OS:-}" = Windows ] && copy=$copy.exe
+        mkdir -p "$(dirname "$copy")"
+        cp -- "$real" "$copy"
+        if [ "$(sha256 <"$copy")" != "$IN_BINARY_SHA256" ]; then
+            rm -f "$copy"
+            die "'$IN_BINARY' is not the file whose SHA-256 the input 'binary-sha256' gives"
+        fi
+        chmod +x "$copy"
+        output path "$copy"
+        return
+    fi
+    local named
+    named=$(cd -- "$(dirname -- "$IN_BINARY")" && pwd)/$(basename -- "$IN_BINARY")
+    case $real$'\n'$named in
+    "$workspace"/* | *$'\n'"$workspace"/* | *$'\n'"${GITHUB_WORKSPACE:-$workspace}"/*)
+        die "'$IN_BINARY' lies in the workspace, where a pull request can put a binary of its own; name one outside of it, or give its digest with the input 'binary-sha256'"
+        ;;
+    esac
+    output path "$(cd "$(dirname -- "$IN_BINARY")" && folder)/$(basename -- "$IN_BINARY")"
+}
+
 # Settles which binary is used: the one that is named, a release whose checksum stands in this repository, or a build.
 find_binary() {
     if [ -n "$IN_BINARY" ]; then
-        [ -f "$IN_BINARY" ] || die "the input 'binary' names '$IN_BINARY', and there is no such file"
-        output path "$(cd "$(dirname -- "$IN_BINARY")" && folder)/$(basename -- "$IN_BINARY")"
+        named_binary
         return
     fi
+    [ -z "$IN_BINARY_SHA256" ] || die "the input 'binary-sha256' means something with the input 'binary' only"
     local own version asset sum file
     own=$(own_version)
     version=${IN_VERSION#v}
@@ -128,34 +185,129 @@ build() {
     rm -rf "$BUILD_FOLDER/target"
 }
 
-# The revision to compare with, by the event that started the workflow; nothing where there is none.
-detected_base() {
-    local base=
-    git rev-parse --git-dir >/dev/null 2>&1 || return 0
+# git where the workspace is, whoever owns it, for questions that run nothing of the repository's.
+calm_git() {
+    git -c safe.directory='*' -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"
+}
+
+# Whether the clone has a commit.
+has_commit() {
+    calm_git cat-file -e "$1^{commit}" 2>/dev/null
+}
+
+# Settles what the event is compared with: `base`, for policies `policy_base`, and `how` they were found. Where the event
+# calls for a base and there is none, `no_base` says why and what to do.
+base='' policy_base='' how='' no_base=''
+detect_base() {
     case $EVENT_NAME in
-    pull_request)
-        if [ "$(git rev-parse HEAD)" = "$EVENT_SHA" ]; then
-            # GitHub's merge of the pull request into its base, which is the first parent
-            printf '%s' 'HEAD^1'
-            return
-        fi
-        base=$EVENT_PULL_BASE
-        ;;
-    pull_request_target) base=$EVENT_PULL_BASE ;;
-    merge_group) base=$EVENT_GROUP_BASE ;;
-    push)
-        # a new branch has no base, and what a force push dropped may be in no clone
-        case $EVENT_BEFORE in
-        *[!0]*)
-            if git cat-file -e "$EVENT_BEFORE^{commit}" 2>/dev/null; then printf '%s' "$EVENT_BEFORE"; fi
-            ;;
-        esac
+    pull_request | pull_request_target | pull_request_review | pull_request_review_comment | merge_group | push) ;;
+    *)
+        how="the event '$EVENT_NAME' has no base"
         return
         ;;
-    *) return ;;
     esac
-    # a branch that is behind its base has not undone what came since
-    git merge-base "$base" HEAD 2>/dev/null || printf '%s' "$base"
+    if ! command -v git >/dev/null; then
+        no_base="there is no git on this runner to compare with; install it in the job's container, or say 'base: none'"
+        return
+    fi
+    local head
+    if ! calm_git rev-parse --git-dir >/dev/null 2>&1; then
+        no_base="the workspace is no git repository: check the repository out with actions/checkout and git on the PATH, or say 'base: none'"
+        return
+    fi
+    if ! head=$(calm_git rev-parse --verify --quiet 'HEAD^{commit}'); then
+        no_base="nothing is checked out; use actions/checkout with 'fetch-depth: 0', or say 'base: none'"
+        return
+    fi
+    case $EVENT_NAME in
+    push) base_of_push "$head" ;;
+    merge_group) base_of_branch "$head" "$EVENT_GROUP_BASE" "of the merge group" ;;
+    pull_request_target)
+        if [ "$head" = "$EVENT_SHA" ]; then
+            no_base="the event 'pull_request_target' checks out the target branch, so there is nothing of the pull request to audit; use the event 'pull_request'"
+            return
+        fi
+        base_of_branch "$head" "$EVENT_PULL_BASE" "of the pull request"
+        ;;
+    *)
+        if [ "$head" = "$EVENT_SHA" ]; then
+            # GitHub's merge of the pull request into its base, which is the first parent
+            if has_commit "$head^1"; then
+                base=$(calm_git rev-parse "$head^1")
+                how="the first parent of the merge commit of the pull request"
+            else
+                no_base="the clone has not the parents of the merge commit; set 'fetch-depth: 2' or 0 in actions/checkout, or say 'base: none'"
+            fi
+            return
+        fi
+        base_of_branch "$head" "$EVENT_PULL_BASE" "of the pull request"
+        ;;
+    esac
+}
+
+# A branch that is behind the tip of its target has not undone what came since: seals are compared with the commit in which
+# it left, policies with the tip.
+base_of_branch() {
+    local head=$1 tip=$2 whose=$3
+    case $tip in
+    '' | *[!0-9a-f]*)
+        no_base="the event names no base; name one with the input 'base', or say 'base: none'"
+        return
+        ;;
+    esac
+    if ! has_commit "$tip" || ! base=$(calm_git merge-base "$tip" "$head" 2>/dev/null); then
+        base=
+        no_base="the base $whose ($tip) and where the branch left it are not in the clone; set 'fetch-depth: 0' in actions/checkout, or say 'base: none'"
+    elif [ "$base" = "$head" ]; then
+        base=
+        no_base="what is checked out is in the base $whose already, so there is nothing of its own to compare; check out its head or its merge commit, or say 'base: none'"
+    else
+        policy_base=$tip
+        how="the commit in which the branch left the base $whose"
+    fi
+}
+
+base_of_push() {
+    local head=$1 target="refs/remotes/origin/$EVENT_DEFAULT_BRANCH" fetch="set 'fetch-depth: 0' in actions/checkout"
+    local on_default=false
+    if [ -n "$EVENT_DEFAULT_BRANCH" ] && [ "$EVENT_REF" = "refs/heads/$EVENT_DEFAULT_BRANCH" ]; then on_default=true; fi
+    case $EVENT_BEFORE in
+    *[!0]*)
+        if [ "$EVENT_FORCED" = true ]; then
+            # what it dropped may be in no clone, and then nobody can say what it was
+            if ! has_commit "$EVENT_BEFORE"; then
+                no_base="a force push dropped the commit it replaced ($EVENT_BEFORE), which the clone has not; fetch it by its id, or compare with another one ('base'), or say 'base: none'"
+                return
+            fi
+        elif ! has_commit "$EVENT_BEFORE"; then
+            no_base="the commit before this push ($EVENT_BEFORE) is not in the clone; $fetch, or say 'base: none'"
+            return
+        fi
+        base=$EVENT_BEFORE
+        how="the commit before this push"
+        ;;
+    *)
+        # a new branch: what it has of its own began where it left the default branch
+        if [ "$on_default" = true ] || ! has_commit "$target"; then
+            no_base="there was no commit before this push, and the clone has no default branch to compare with; $fetch, or name a base, or say 'base: none'"
+            return
+        fi
+        if ! base=$(calm_git merge-base "$target" "$head" 2>/dev/null); then
+            base=
+            no_base="the new branch has no commit in common with the default branch; name a base, or say 'base: none'"
+            return
+        fi
+        how="the commit in which the new branch left the default branch"
+        ;;
+    esac
+    if [ "$on_default" = true ]; then return; fi
+    # what an earlier push to the same branch said about its own policy does not count
+    if [ -n "$EVENT_DEFAULT_BRANCH" ] && has_commit "$target"; then
+        policy_base=$(calm_git rev-parse "$target^{commit}")
+    else
+        base='' how=''
+        no_base="the clone has no default branch, whose policy this push is judged by; $fetch, or say 'base: none'"
+    fi
 }
 
 # The working directory, on Windows as programs other than this shell know it.
@@ -172,11 +324,27 @@ absolute() {
     esac
 }
 
+# Refuses a folder that a link of the checkout leads to: it is not the one that the workflow means.
+no_link() {
+    local folder=$1 part
+    case $folder in
+    /* | [A-Za-z]:*) return ;;
+    esac
+    part=$folder
+    while [ "$part" != . ] && [ "$part" != / ] && [ -n "$part" ]; do
+        if [ -L "${part%/}" ]; then
+            die "'$folder' (input 'working-directory') goes through a link, '${part%/}'; name the folder itself"
+        fi
+        part=$(dirname -- "$part")
+    done
+}
+
 run() {
+    no_link "$IN_WORKING_DIRECTORY"
     cd -- "$IN_WORKING_DIRECTORY" || die "there is no folder '$IN_WORKING_DIRECTORY' (input 'working-directory')"
     local work
     work=$(mktemp -d "$RUNNER_TEMP/toolreplay.XXXXXX")
-    local arguments=() paths=() line
+    local arguments=() paths=() line compared=
     while IFS= read -r line || [ -n "$line" ]; do
         line=${line%$'\r'}
         # '-' would be standard input
@@ -200,19 +368,42 @@ run() {
         "") ;;
         *) die "the input 'fail-on' must be note, warning or error, not '$IN_FAIL_ON'" ;;
         esac
-        local base=$IN_BASE
-        if [ "$base" = auto ]; then
-            base=$(detected_base)
-            if [ -z "$base" ] && [ "$EVENT_NAME" = push ]; then
-                echo "toolreplay: compared with no base: the commit before this push is not in the clone, or there was none"
-            fi
+        case $IN_MIN_LEVEL in
+        note | warning | error) arguments+=("--min-level=$IN_MIN_LEVEL") ;;
+        "") ;;
+        *) die "the input 'min-level' must be note, warning or error, not '$IN_MIN_LEVEL'" ;;
+        esac
+        while IFS= read -r line || [ -n "$line" ]; do
+            line=${line%$'\r'}
+            if [ -n "$line" ]; then arguments+=("--mutator=$line"); fi
+        done <<<"$IN_MUTATORS"
+        if enabled allow-loss "$IN_ALLOW_LOSS"; then arguments+=(--allow-loss); fi
+        case $IN_BASE in
+        auto) detect_base ;;
+        none | "") how="the workflow says so" ;;
+        *)
+            base=$IN_BASE
+            how="the workflow names it"
+            ;;
+        esac
+        if [ -n "$base" ]; then
+            arguments+=("--base=$base")
+            if [ -n "$policy_base" ]; then arguments+=("--policy-base=$policy_base"); fi
+            # an id says more than a name that moves
+            local id
+            id=$(calm_git rev-parse --verify --quiet --end-of-options "$base^{commit}" 2>/dev/null || true)
+            compared="compared with ${id:-$base} ($how)"
+            output base "${id:-$base}"
+            if [ -n "$policy_base" ]; then compared="$compared, judged by the policy of $policy_base"; fi
+        elif [ -z "$no_base" ]; then
+            compared="compared with no base: $how"
+            output base none
         fi
-        if [ -n "$base" ] && [ "$base" != none ]; then arguments+=("--base=$base"); fi
         ;;
     seal)
         [ "${#paths[@]}" -gt 0 ] || die "mode 'seal' needs the input 'paths'"
-        [ -z "$IN_SCOPE$IN_CONFIG$IN_FAIL_ON" ] ||
-            die "the inputs 'scope', 'config' and 'fail-on' mean nothing in mode 'seal'"
+        [ -z "$IN_SCOPE$IN_CONFIG$IN_FAIL_ON$IN_MIN_LEVEL$IN_MUTATORS" ] ||
+            die "the inputs 'scope', 'config', 'fail-on', 'min-level' and 'mutators' mean nothing in mode 'seal'"
         case $IN_BASE in
         auto | none | "") ;;
         *) die "the input 'base' means nothing in mode 'seal'" ;;
@@ -255,7 +446,10 @@ run() {
     fi
     # the folders of reports may be new
     for line in "$sarif" "$junit" "$json"; do
-        if [ -n "$line" ]; then mkdir -p -- "$(dirname -- "$line")"; fi
+        if [ -n "$line" ]; then
+            mkdir -p -- "$(dirname -- "$line")" 2>/dev/null ||
+                die "the folder of the report '$line' cannot be made; name another path"
+        fi
     done
 
     local code=0
@@ -271,6 +465,10 @@ run() {
     cat "$work/stdout" "$work/stderr"
     printf '::%s::\n' "$token"
     if [ -f "$work/annotations" ]; then grep '^::' "$work/annotations" || true; fi
+    if [ -n "$compared" ]; then printf 'toolreplay: %s\n' "$(printable "$compared")"; fi
+    if [ -n "$no_base" ]; then
+        printf '::error title=toolreplay has no base::%s\n' "$(escaped "$no_base")"
+    fi
 
     if [ -f "$work/outputs" ]; then
         cat "$work/outputs" >>"$GITHUB_OUTPUT"
@@ -278,13 +476,25 @@ run() {
         if [ -n "$junit" ]; then output junit-file "$junit"; fi
         if [ -n "$json" ]; then output json-file "$json"; fi
         if [ "$upload" = true ] && [ -s "$sarif" ]; then output upload true; fi
-        # the first line is no subject
-        if [ "$attest" = true ] && [ "$(wc -l <"$work/subjects")" -gt 1 ]; then
+        # the first line is no subject; what compared nothing is not vouched for
+        if [ "$attest" = true ] && [ -z "$no_base" ] && [ "$(wc -l <"$work/subjects")" -gt 1 ]; then
             output attest true
             output subjects "$work/subjects"
             output predicate "$work/predicate.json"
         fi
-        if [ -f "$work/summary" ]; then cat "$work/summary" >>"$GITHUB_STEP_SUMMARY"; fi
+        if [ -f "$work/summary" ]; then
+            cat "$work/summary" >>"$GITHUB_STEP_SUMMARY"
+            if [ -n "$compared" ]; then in_summary "Compared with" "${compared#compared with }"; fi
+        fi
+        if [ -n "$no_base" ]; then
+            # a check that compared nothing is no pass, whatever else it found
+            if [ "$IN_SUMMARY" = true ]; then in_summary "**Inconclusive**:" "$no_base"; fi
+            if [ "$code" -lt 2 ]; then
+                code=2
+                output verdict inconclusive
+                output exit_code 2
+            fi
+        fi
     else
         # it did not come to reports: what it said is all there is
         output verdict failed

@@ -171,7 +171,9 @@ impl Suppression {
             return Some(format!("'path' is no valid glob: {error}"));
         }
         match self.rule.as_deref() {
-            Some(id) if rules::rule(id).is_none() => Some(format!("no rule is called '{id}'; there are {}", known())),
+            Some(id) if rules::rule(id).is_none() && rules::pattern(id).is_none() => {
+                Some(format!("no rule is called '{id}'; there are {}", known()))
+            }
             Some(id) if rules::rule(id).is_some_and(|rule| !rule.suppressible) => {
                 Some(format!("'{id}' cannot be suppressed: take the file out of the paths instead"))
             }

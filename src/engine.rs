@@ -10,7 +10,7 @@ use crate::rules::{
     Arguments, CallIndex, CallRule, Changes, Draft, Memo, NON_DETERMINISM, Needs, NonDeterminism, Overreach,
     RedundantCall, RuleState, SeedIndex, SeedStep, Sink, Spot, call_rules, seed_hits,
 };
-use crate::scope::Scope;
+use crate::scope::Applied;
 use crate::tools::{ToolSet, Traits};
 use std::collections::HashMap;
 use std::io;
@@ -47,13 +47,13 @@ impl Ruleset {
 
     /// Rules of `scope`.
     #[must_use]
-    pub fn scope(scope: Scope) -> Ruleset {
+    pub fn scope(scope: Arc<Applied>) -> Ruleset {
         Ruleset::new(vec![Arc::new(Overreach::new(scope))], ToolSet::default(), false)
     }
 
     /// Rules of `audit`: all of them, those that need a scope where there is one.
     #[must_use]
-    pub fn audit(mutators: ToolSet, scope: Option<Scope>) -> Ruleset {
+    pub fn audit(mutators: ToolSet, scope: Option<Arc<Applied>>) -> Ruleset {
         let mut rules = call_rules();
         rules.extend(scope.map(|scope| Arc::new(Overreach::new(scope)) as Arc<dyn CallRule>));
         Ruleset::new(rules, mutators, false)

@@ -273,10 +273,16 @@ pub(crate) struct Start<R> {
 
 impl<R: Read> Start<R> {
     /// Reads `most` bytes behind the blank lines, of which only the number is kept.
-    pub(crate) fn read(rest: R, most: usize) -> io::Result<Start<R>> {
+    ///
+    /// # Errors
+    /// A read that failed, and how many blank lines stand before it.
+    pub(crate) fn read(rest: R, most: usize) -> Result<Start<R>, (u64, io::Error)> {
         let mut start = Start { blank_lines: 0, text: Vec::new(), complete: false, rest };
         loop {
-            start.more(most)?;
+            if let Err(error) = start.more(most) {
+                let more = memchr::memchr_iter(b'\n', &start.text).count() as u64;
+                return Err((start.blank_lines + more, error));
+            }
             let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
             let blank = start.text.iter().position(|byte| !is_blank(byte)).unwrap_or(start.text.len());
             if let Some(last) = memchr::memrchr(b'\n', &start.text[..blank]) {

@@ -128,6 +128,6 @@ fn again(input: &Input) -> Option<Box<dyn Read + Send>> {
     let path = input.path.as_deref().filter(|path| path.is_file())?;
     match formats::open(Box::new(File::open(path).ok()?), Some(path), &formats::Options::default()).ok()? {
         Opening::Native(source) => Some(source),
-        Opening::Foreign(_) | Opening::Unknown(..) => None,
+        Opening::Foreign(_) | Opening::Unknown(..) | Opening::Other(..) => None,
     }
 }

@@ -148,11 +148,7 @@ pub fn policy_changed(policy: Policy, base: Option<&[u8]>, head: Option<&[u8]>, 
             0,
             "was added by the revision it judges, and counts for nothing: the base revision trusts nobody",
         ),
-        // before it was there nothing was declared: a first scope takes nothing away
-        (None, Some(_)) if policy == Policy::Scope => {
-            (Level::Note, 0, "was added by the revision it judges, and is in force: the base revision has none")
-        }
-        // a configuration can say what fails; it must not be able to say that of itself
+        // what it is judged by must not be its own to say, and who reviews it is told
         (None, Some(_)) => {
             (Level::Error, 0, "was added by the revision it judges, and is in force: the base revision has none")
         }
@@ -307,7 +303,7 @@ mod tests {
         assert_eq!(changed(Some(b"a\nb\n".as_slice()), Some(b"a\nc\n".as_slice())), Some((Level::Error, 2)));
         assert_eq!(changed(Some(b"a\nb".as_slice()), Some(b"a".as_slice())), Some((Level::Error, 1)));
         assert_eq!(changed(Some(b"a".as_slice()), None), Some((Level::Error, 0)));
-        assert_eq!(changed(None, Some(b"a".as_slice())), Some((Level::Note, 0)));
+        assert_eq!(changed(None, Some(b"a".as_slice())), Some((Level::Error, 0)));
         assert_eq!(changed(None, None), None);
         let added = policy_changed(Policy::Config, None, Some(b""), true).unwrap();
         assert_eq!(added.level, Level::Error);

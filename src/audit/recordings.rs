@@ -25,7 +25,7 @@ pub fn is_recording(source: impl Read + Send + 'static, path: &Path) -> io::Resu
         Ok(Opening::Native(source)) => Ok(native(source)?.0),
         Ok(Opening::Foreign(_)) => Ok(true),
         Err(formats::ImportError::Io(error)) => Err(error),
-        Ok(Opening::Unknown(..)) | Err(_) => Ok(false),
+        Ok(Opening::Unknown(..) | Opening::Other(..)) | Err(_) => Ok(false),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::sanitize::{clip, visible};
+use crate::scope::Applied;
 use crate::seal::Chain;
 use crate::signature::{Checked, Standing, State};
 use std::collections::HashMap;
@@ -237,11 +238,16 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// The SHA-256 of the scope file that calls were held against, in hexadecimal digits.
+    pub scope: Option<String>,
     /// The lowest level that fails the run.
     pub fail_on: Level,
     /// What comes of it.
     pub verdict: Verdict,
 }
+
+/// How many remarks on a scope file a report holds.
+const SCOPE_REMARKS: usize = 50;
 
 impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
@@ -321,6 +327,7 @@ impl Report {
             subjects: Vec::new(),
             remarks: sieve.remarks().into_iter().chain(open_seals).collect(),
             coverage,
+            scope: None,
             fail_on: settings.fail_on,
             verdict,
         };
@@ -335,6 +342,22 @@ impl Report {
     pub fn review(&mut self, mut of: impl FnMut(&FileReport) -> Review) {
         for file in &mut self.files {
             file.review = of(file);
+        }
+    }
+
+    /// Notes the scope that calls were held against: its digest, and what in it did nothing.
+    pub fn held_against(&mut self, scope: &Applied) {
+        self.scope = Some(hex::encode(scope.policy.sha256));
+        let remarks = scope.policy.remarks(&scope.tally);
+        let left_out = remarks.len().saturating_sub(SCOPE_REMARKS);
+        self.remarks.extend(
+            remarks
+                .iter()
+                .take(SCOPE_REMARKS)
+                .map(|remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text)),
+        );
+        if left_out > 0 {
+            self.remarks.push(format!("scope: {} more entries that did nothing", left_out));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::{Judgement, Ruleset};
 use crate::finding::{Finding, Fingerprint, SourceFile};
-use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, Seen};
+use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, Seen, Unknown};
 use crate::json::view;
 use crate::limits::{Ahead, Budget, Exceeded, Start, Turns};
 use crate::rules;
@@ -259,9 +259,8 @@ fn one(
         Plan::Judge(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => judged(counted(source), ruleset, threads),
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, false),
-            Opening::Unknown(source, why, foreign) => {
-                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
-            }
+            Opening::Unknown(unknown) => no_recording(unknown, threads),
+            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
         }),
         Plan::Verify(head, _) => verified(counted(Box::new(budget.lines(source))), head.as_deref(), threads),
         Plan::Audit(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
@@ -275,10 +274,8 @@ fn one(
                 }
             }
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, true),
-            Opening::Unknown(..) if passes_over(input) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
-            Opening::Unknown(source, why, foreign) => {
-                no_recording(counted(source), Some(why).filter(|_| foreign), threads)
-            }
+            Opening::Unknown(unknown) => no_recording(unknown, threads),
+            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
         }),
     });
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
@@ -291,18 +288,12 @@ fn open(input: &Input) -> Result<Source, Failure> {
 }
 
 fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
-    match formats::open(source, input.path.as_deref(), options) {
-        // in a folder there is much JSON that is no recording
-        Err(formats::ImportError::Refused(why)) if passes_over(input) => {
-            Ok(Opening::Unknown(Box::new(io::empty()), why, true))
-        }
-        opened => opened.map_err(Failure::from),
-    }
-}
-
-/// Whether a file that is no recording is nobody's loss: it was found in a folder, and its name promises nothing.
-fn passes_over(input: &Input) -> bool {
-    !input.named && input.path.as_deref().is_some_and(formats::may_be_anything)
+    let opened = match &input.path {
+        // in a folder there is much that is no recording
+        Some(path) if !input.named => formats::open_found(source, path, options),
+        path => formats::open(source, path.as_deref(), options),
+    };
+    opened.map_err(Failure::from)
 }
 
 impl From<formats::ImportError> for Failure {
@@ -315,13 +306,17 @@ impl From<formats::ImportError> for Failure {
 }
 
 /// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
-fn no_recording(source: impl Read + Send, why: Option<String>, threads: usize) -> Result<Outcome, Failure> {
-    match seal::check(source, threads) {
+fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
+    let why = visible(&unknown.why).into_owned();
+    if unknown.is_document() {
+        return Err(Failure::of_file(format!("neither a transcript nor a recording: {why}")));
+    }
+    let is_json = unknown.is_json();
+    match seal::check(unknown.source, threads) {
         Ok(()) => Ok(Outcome::default()),
         Err(error) => {
             let mut failure = Failure::from(error);
-            if let Some(why) = why {
-                let why = visible(&why).into_owned();
+            if is_json {
                 failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
             }
             Err(failure)
@@ -348,7 +343,7 @@ fn imported(
             Opening::Foreign(foreign) => recording
                 .add(foreign, more.source_file(), &|path| more.beside(path), threads)
                 .map_err(|error| failed(error.into()))?,
-            Opening::Native(_) | Opening::Unknown(..) => {
+            Opening::Native(_) | Opening::Unknown(..) | Opening::Other(..) => {
                 let what = "it is no recording of the format that the others of its session have".to_owned();
                 return Err(failed(Failure::of_file(what)));
             }
@@ -450,7 +445,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 
 /// Which of the two a text is, by the fields of its first record, and the text from its start.
 pub(super) fn told_apart<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
-    let mut start = Start::read(source, 64 << 10)?;
+    let mut start = Start::read(source, 64 << 10).map_err(|(_, error)| error)?;
     while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
         match start.grow(&Budget::default()) {
             // its reader meets it again, and says where
@@ -485,7 +480,7 @@ impl<R: Read> Read for Counted<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Scope;
+    use crate::scope::Policy;
     use crate::tools::ToolSet;
     use std::io::{Cursor, Write as _};
 
@@ -498,9 +493,12 @@ mod tests {
         let mut sealed = Vec::new();
         seal::seal(text.as_bytes(), 1, &mut sealed).unwrap();
         let edited = String::from_utf8_lossy(&sealed).replace("\"get\"", "\"got\"").into_bytes();
-        let scope = Scope::parse(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
+        let scope = Policy::read(b"{\"agent\":\"a\",\"allowed_tools\":[]}").unwrap();
         let plans = [
-            Plan::Audit(Ruleset::audit(ToolSet::default_mutators(), Some(scope)), formats::Options::default()),
+            Plan::Audit(
+                Ruleset::audit(ToolSet::default_mutators(), Some(std::sync::Arc::new(scope.into()))),
+                formats::Options::default(),
+            ),
             Plan::Judge(Ruleset::replay(ToolSet::default_mutators()), formats::Options::default()),
             Plan::Verify(Some("0".repeat(64)), Budget::default()),
         ];

@@ -121,7 +121,9 @@ impl<'s> Suppressions<'s> {
         findings.retain(|finding| {
             let fingerprint = finding.fingerprint.to_string();
             let tool = finding.tool.as_deref().map(|tool| Key::Tool(tool.clone()));
-            let keys = [Key::Rule(finding.rule.id), Key::Fingerprint(&fingerprint)].into_iter().chain(tool);
+            let pattern = finding.pattern.map(Key::Rule);
+            let keys =
+                [Key::Rule(finding.rule.id), Key::Fingerprint(&fingerprint)].into_iter().chain(pattern).chain(tool);
             let mut fitting: Vec<usize> = keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
             fitting.extend(&of_path);
             fitting.retain(|place| {
@@ -169,7 +171,11 @@ impl<'s> Compiled<'s> {
     /// Whether all selectors but the path fit.
     fn fits(&self, finding: &Finding, fingerprint: &str) -> bool {
         finding.rule.suppressible
-            && self.suppression.rule.as_deref().is_none_or(|rule| rule == finding.rule.id)
+            && self
+                .suppression
+                .rule
+                .as_deref()
+                .is_none_or(|rule| rule == finding.rule.id || finding.pattern == Some(rule))
             && self.tool.as_ref().is_none_or(|tool| finding.tool.as_deref() == Some(tool))
             && self.suppression.fingerprint.as_deref().is_none_or(|print| print == fingerprint)
     }

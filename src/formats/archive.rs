@@ -5,6 +5,8 @@ use crate::limits::Budget;
 use flate2::Crc;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -26,16 +28,17 @@ pub(crate) struct Archive {
 /// A source of which only so much may be read.
 struct Metered {
     source: Box<dyn Anywhere>,
-    left: u64,
+    left: Arc<AtomicU64>,
 }
 
 impl Read for Metered {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
-        self.left = match self.left.checked_sub(read as u64) {
-            Some(left) => left,
-            None => return Err(broken(&format!("its list of entries is longer than {} MiB", LIST >> 20))),
-        };
+        let left = self.left.load(Ordering::Relaxed);
+        if left < read as u64 {
+            return Err(broken(&format!("its list of entries is longer than {} MiB", LIST >> 20)));
+        }
+        self.left.store(left - read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
@@ -65,7 +68,8 @@ impl Archive {
                 LARGEST >> 30
             )));
         }
-        let mut zip = ZipArchive::new(Metered { source, left: LIST }).map_err(failed)?;
+        let left = Arc::new(AtomicU64::new(LIST));
+        let mut zip = ZipArchive::new(Metered { source, left: Arc::clone(&left) }).map_err(failed)?;
         if zip.has_duplicate_names() {
             return Err(broken("two of its entries have one name"));
         }
@@ -73,6 +77,8 @@ impl Archive {
         if zip.has_overlapping_files().map_err(failed)? {
             return Err(broken("its entries overlap"));
         }
+        // entries are read one after the other, and bounded each
+        left.store(u64::MAX, Ordering::Relaxed);
         Ok(Archive { zip, budget: budget.clone() })
     }
 
@@ -85,7 +91,6 @@ impl Archive {
     pub(crate) fn read(&mut self, place: usize) -> io::Result<Vec<u8>> {
         let entry = self.zip.by_index_data(place).map_err(failed)?;
         let (method, expected) = (entry.compression(), entry.crc32());
-        // entries are read one after the other: what is allowed of the list does not bound them
         let zip = &mut self.zip;
         let zstd = method == ZSTD;
         let entry = if zstd { zip.by_index_raw(place) } else { zip.by_index(place) };

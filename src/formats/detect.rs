@@ -5,6 +5,7 @@
 
 use super::FORMATS;
 use super::format::Format;
+use super::stranger::{self, Kind};
 use crate::json;
 use crate::json::view::{self, Value, Wrong};
 use std::borrow::Cow;
@@ -28,10 +29,12 @@ pub(crate) enum Guess {
     Native,
     /// A format that an importer reads, and why we think so.
     Foreign(&'static Format, Shape, String),
-    /// No format is known that it could be: why, and whether it may be one all the same that nobody told us of.
-    Unknown(String, bool),
+    /// No format is known that it could be: why, and what it is instead.
+    Unknown(String, Kind),
     /// More than one format, or one that cannot be read.
     Refused(String),
+    /// Something that is known, and is no recording.
+    Other(&'static str),
     /// The whole file must be seen.
     More,
 }
@@ -98,7 +101,7 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
                     let at = fault.offset + 1;
                     let what =
                         "neither JSON Lines nor one JSON document: the document breaks off or is damaged at byte";
-                    Guess::Unknown(format!("{what} {at}"), false)
+                    Guess::Unknown(format!("{what} {at}"), Kind::Damaged)
                 }
             },
         };
@@ -107,7 +110,9 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
         && is_alone(first)
     {
         let guess = one_document(value, from);
-        if !matches!(guess, Guess::Unknown(..)) {
+        // a line with something of a transcript is explained by the reader of those
+        let is_list = value.items().next().is_some_and(Value::is_object);
+        if !matches!(guess, Guess::Unknown(..)) || is_list || is_unrelated(value) {
             return guess;
         }
     }
@@ -117,10 +122,14 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
     vote(&voters, read)
 }
 
-/// Whether a value is a record of something that has nothing in common with a transcript.
-fn is_foreign(value: Value<'_>) -> bool {
-    value.members().take(2).count() == 2
-        && value.fields(&["index", "tool", "args", "response"]).iter().all(Option::is_none)
+/// The fields of a record.
+const FIELDS: [&str; 4] = ["index", "tool", "args", "response"];
+
+/// Whether a value is a record of something that has nothing in common with a transcript: words such as `index` and
+/// `response` are used by others too.
+fn is_unrelated(value: Value<'_>) -> bool {
+    let [_, tool, args, _] = value.fields(&FIELDS);
+    tool.is_none() && args.is_none() && value.members().any(|(name, _)| !FIELDS.contains(&&*name.name()))
 }
 
 /// Lines that are not blank.
@@ -161,9 +170,8 @@ fn one_document(document: Value<'_>, from: Option<From>) -> Guess {
         return Guess::Foreign(importer, Shape::Document, "the format was named".to_owned());
     }
     if document.items().next().is_some_and(|item| item.get("episode").is_some() && item.get("prompt").is_some()) {
-        return Guess::Refused(
-            "a raw dump of episodes and prompts, which holds no structured calls; name the agent's trajectory instead"
-                .to_owned(),
+        return Guess::Other(
+            "a raw dump of episodes and prompts, which holds no structured calls; name the agent's trajectory instead",
         );
     }
     let found: Vec<(&'static Format, &'static str)> = FORMATS
@@ -172,7 +180,10 @@ fn one_document(document: Value<'_>, from: Option<From>) -> Guess {
         .collect();
     match found[..] {
         [] if is_native(document) => Guess::Native,
-        [] => Guess::Unknown("one JSON document that no known format fits".to_owned(), is_foreign(document)),
+        [] => {
+            let what = format!("valid JSON in no known format: {}", stranger::described(document));
+            Guess::Unknown(what, Kind::Document)
+        }
         [(importer, reason)] => Guess::Foreign(importer, Shape::Document, format!("one document {reason}")),
         _ => {
             let names: Vec<&str> = found.iter().map(|(importer, _)| importer.id).collect();
@@ -183,28 +194,28 @@ fn one_document(document: Value<'_>, from: Option<From>) -> Guess {
 
 /// A record of a transcript, or one that is meant to be.
 fn is_native(value: Value<'_>) -> bool {
-    value.fields(&["index", "tool", "args", "response"]).iter().flatten().count() >= 2
+    let found = value.fields(&FIELDS);
+    found.iter().flatten().count() >= 2 && !is_unrelated(value)
 }
 
 /// Whether a line is a record of a transcript, or begins like one where its end is not read yet: then nobody else is
 /// asked.
 pub(crate) fn is_record(line: &[u8]) -> bool {
-    const FIELDS: [&str; 6] = ["index", "tool", "args", "response", "prev", "digest"];
+    const NAMES: [&str; 6] = ["index", "tool", "args", "response", "prev", "digest"];
     let mut members = Vec::new();
     let Err(fault) = view::first_object(line, &mut members) else {
         let whole = view::only_value(line);
-        return whole
-            .is_ok_and(|value| value.fields(&["index", "tool", "args", "response"]).iter().all(Option::is_some));
+        return whole.is_ok_and(|value| value.fields(&FIELDS).iter().all(Option::is_some));
     };
     let names = view::names_so_far(line, &members);
-    fault.wrong == Wrong::Truncated && !names.is_empty() && names.iter().all(|name| FIELDS.contains(&&**name))
+    fault.wrong == Wrong::Truncated && !names.is_empty() && names.iter().all(|name| NAMES.contains(&&**name))
 }
 
 /// Texts longer than this, in bytes, are shortened before all formats look at them.
-const LONG: usize = 64 << 10;
+pub(super) const LONG: usize = 64 << 10;
 
 /// A text without its long strings, in which formats are told as well, and faster.
-fn shortened(text: &[u8]) -> Vec<u8> {
+pub(super) fn shortened(text: &[u8]) -> Vec<u8> {
     let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
     while let Some(open) = memchr::memchr(b'"', &text[at..]) {
         let start = at + open + 1;
@@ -217,6 +228,14 @@ fn shortened(text: &[u8]) -> Vec<u8> {
     }
     out.extend_from_slice(&text[copied..]);
     out
+}
+
+/// Why a line is a record of some format, if it is: of a transcript, or of one that an importer reads.
+pub(crate) fn format_of(line: &[u8]) -> Option<&'static str> {
+    let short = if line.len() > LONG { Cow::Owned(shortened(line)) } else { Cow::Borrowed(line) };
+    let value = line_value(trim_nul(&short), None)?;
+    let found = FORMATS.iter().find(|format| (format.recognise)(value, false).is_some()).map(|format| format.id);
+    found.or_else(|| is_native(value).then_some("native"))
 }
 
 fn vote(voters: &[Option<Value<'_>>], read: usize) -> Guess {
@@ -248,11 +267,13 @@ fn vote(voters: &[Option<Value<'_>>], read: usize) -> Guess {
         names.join(", ")
     };
     match votes[..] {
-        _ if opinions == 0 && read == 0 => Guess::Unknown("no line of it is a JSON object".to_owned(), false),
+        _ if opinions == 0 && read == 0 => Guess::Unknown("no line of it is a JSON object".to_owned(), Kind::Damaged),
         _ if opinions == 0 => {
-            let foreign = voters.iter().flatten().any(|value| is_foreign(*value));
+            let unrelated = read == voters.len() && voters.iter().flatten().all(|value| is_unrelated(*value));
             let lines = if read == 1 { "its one JSON line fits no" } else { "none of its first JSON lines fits a" };
-            Guess::Unknown(format!("{lines} known format"), foreign)
+            let first = voters.iter().flatten().next().map(|value| stranger::described(*value)).unwrap_or_default();
+            let kind = if unrelated { Kind::Lines } else { Kind::Damaged };
+            Guess::Unknown(format!("{lines} known format: {first}"), kind)
         }
         [] => Guess::Native,
         [(_, best, _), ..] if native >= best => Guess::Native,

@@ -64,20 +64,36 @@ impl Format {
     }
 }
 
+/// Endings that recordings have and hardly anything else does.
+const OWN: [&str; 8] = [".jsonl", ".ndjson", ".jsonl.zst", ".jsonl.gz", ".ndjson.zst", ".ndjson.gz", ".eval", ".traj"];
+/// Endings that much else has too.
+const COMMON: [&str; 3] = [".json", ".json.zst", ".json.gz"];
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    endings.iter().any(|end| name.ends_with(end))
+}
+
 /// Whether a file in a folder may be a recording, by its name: others are passed over. A name proves nothing; what such
 /// a file is is told by its content.
 #[must_use]
 pub fn may_be_recording(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    [".jsonl", ".ndjson", ".json", ".jsonl.zst", ".jsonl.gz", ".json.gz", ".eval", ".traj"]
-        .iter()
-        .any(|end| name.ends_with(end))
+    has_ending(path, &OWN) || has_ending(path, &COMMON)
 }
 
-/// Whether a file of that name may as well be something else, so that it is passed over when no format fits.
-#[must_use]
-pub fn may_be_anything(path: &Path) -> bool {
-    !path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
+/// Whether a file has a name that hardly anything but a recording has: then one that cannot be read is a lost recording.
+pub(super) fn has_own_name(path: &Path) -> bool {
+    has_ending(path, &OWN)
+}
+
+/// Whether a file has a name that only JSON of one agent has.
+pub(super) fn has_agents_name(path: &Path) -> bool {
+    has_ending(path, &[".eval", ".traj"])
+}
+
+/// Whether a file is compressed, by its name.
+pub(super) fn has_packed_name(path: &Path) -> bool {
+    has_ending(path, &[".zst", ".gz"])
 }
 
 /// The recording that a file is a part of, by its path: it is read with that one, not by itself.

@@ -12,8 +12,10 @@ pub(crate) enum Opened {
     Text(Box<dyn Read + Send>, Vec<&'static str>),
     /// A zip archive.
     Zip(Box<dyn Read + Send>),
-    /// Something that must be exported first.
+    /// Something that cannot be read.
     Refused(&'static str),
+    /// Something that is known, and is no recording.
+    Other(&'static str),
 }
 
 type Source = Box<dyn Read + Send>;
@@ -30,7 +32,7 @@ pub(crate) fn peek(mut source: Source, most: usize) -> io::Result<(Vec<u8>, Sour
 pub(crate) fn unpacked(source: Source) -> io::Result<Source> {
     match open(source, &Budget::default())? {
         Opened::Text(source, _) | Opened::Zip(source) => Ok(source),
-        Opened::Refused(why) => Err(io::Error::other(why)),
+        Opened::Refused(why) | Opened::Other(why) => Err(io::Error::other(why)),
     }
 }
 
@@ -71,7 +73,7 @@ pub(crate) fn open(source: Source, budget: &Budget) -> io::Result<Opened> {
             }
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => return Ok(Opened::Zip(whole)),
             start if start.starts_with(b"SQLite format 3") => {
-                return Ok(Opened::Refused(
+                return Ok(Opened::Other(
                     "this is an SQLite database; export the session first (opencode: 'opencode export SESSION')",
                 ));
             }

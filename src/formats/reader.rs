@@ -3,12 +3,13 @@
 use super::archive::{self, Archive};
 use super::detect::{self, Guess, Shape};
 use super::event::Location;
-use super::format::{Format, Options};
+use super::format::{self, Format, Options};
 use super::normalize::{Event, NormalizeOptions, Out};
 use super::open::{self, Opened};
 use super::ordering;
 use super::pairing::Pairing;
 use super::session;
+use super::stranger::{self, Kind};
 use super::vendors::inspect;
 use super::verdict::Imported;
 use super::warnings::Code;
@@ -36,6 +37,9 @@ pub enum ImportError {
     /// It is in no format that is known, or not clearly in one.
     #[error("{0}")]
     Refused(String),
+    /// It is known, and is no recording.
+    #[error("{0}")]
+    Other(&'static str),
     /// A place in it cannot be read.
     #[error("line {line}: {what}")]
     At {
@@ -71,8 +75,44 @@ pub enum Opening {
     Native(Source),
     /// A recording.
     Foreign(Foreign),
-    /// No format is known that it could be: its bytes, why, and whether a reader of transcripts should say so.
-    Unknown(Source, String, bool),
+    /// No format is known that it could be.
+    Unknown(Unknown),
+    /// Something else that was found in a folder, by its content; see [`open_found`]. In words, what.
+    Other(String),
+}
+
+/// A file in no known format.
+pub struct Unknown {
+    /// Its bytes, uncompressed.
+    pub source: Source,
+    /// What it is, in words.
+    pub why: String,
+    kind: Kind,
+    /// What it looks like, were it whole.
+    like: Option<&'static Format>,
+    /// It is one line.
+    one_line: bool,
+    /// Its first record has more than a single member.
+    wide: bool,
+    /// The file was compressed.
+    packed: bool,
+    /// The start of it is text.
+    text: bool,
+}
+
+impl Unknown {
+    /// Whether it is a JSON document about something else, of several lines: then there is none of which more is to be
+    /// said.
+    #[must_use]
+    pub fn is_document(&self) -> bool {
+        self.kind == Kind::Document && !self.one_line
+    }
+
+    /// Whether it surely holds JSON about something else, and no transcript that is wrong.
+    #[must_use]
+    pub fn is_json(&self) -> bool {
+        self.kind != Kind::Damaged && self.wide
+    }
 }
 
 impl std::fmt::Debug for Opening {
@@ -81,6 +121,7 @@ impl std::fmt::Debug for Opening {
             Opening::Native(_) => "Native",
             Opening::Foreign(_) => "Foreign",
             Opening::Unknown(..) => "Unknown",
+            Opening::Other(..) => "Other",
         })
     }
 }
@@ -122,8 +163,7 @@ fn archive(mut source: Source, path: Option<&Path>, budget: &Budget) -> Result<F
     let archive = Archive::open(anywhere, budget)?;
     let names = archive.names();
     if !inspect::is_log(&names) {
-        let what = "a zip archive that holds no log of Inspect; unpack it and name the file".to_owned();
-        return Err(ImportError::Refused(what));
+        return Err(ImportError::Other("a zip archive that holds no log of Inspect; unpack it and name the file"));
     }
     let reason = "an archive with 'header.json' or '_journal/start.json'".to_owned();
     let (form, path, budget) = (Form::Archive(archive), path.map(Path::to_owned), budget.clone());
@@ -152,6 +192,7 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
         Opened::Text(source, taken) => (source, taken),
         Opened::Zip(source) => return archive(source, path, budget).map(Opening::Foreign),
         Opened::Refused(why) => return Err(ImportError::Refused(why.to_owned())),
+        Opened::Other(why) => return Err(ImportError::Other(why)),
     };
     // a mark at its start is a fault of a transcript, which its reader names
     let as_it_was = |text: Source| -> Source {
@@ -162,20 +203,30 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
             None => Box::new(text),
         }
     };
-    let mut start = Start::read(source, HEAD)?;
+    let mut start = Start::read(source, HEAD).map_err(|(lines, error)| ImportError::behind(lines, error))?;
     let guess = loop {
         let is_record = options.from.is_none() && !start.complete && detect::is_record(first_line(&start.text));
         match detect::guess(&start.text, start.complete, options.from) {
             Guess::More if is_record => break Guess::Native,
-            Guess::More if start.complete => break Guess::Unknown("it is empty".to_owned(), false),
+            Guess::More if start.complete => break Guess::Unknown("it is empty".to_owned(), Kind::Damaged),
             Guess::More => start.grow(budget).map_err(|error| ImportError::behind(start.blank_lines, error))?,
             guess => break guess,
         }
     };
     Ok(match guess {
         Guess::Native | Guess::More => Opening::Native(as_it_was(Box::new(start.whole()))),
-        Guess::Unknown(why, foreign) => Opening::Unknown(as_it_was(Box::new(start.whole())), why, foreign),
+        Guess::Unknown(why, kind) => {
+            let like = if kind == Kind::Damaged { stranger::looks_like(&start.text) } else { None };
+            let text = memchr::memchr(0, &start.text).is_none();
+            let one_line = memchr::memchr(b'\n', start.text.trim_ascii_end()).is_none();
+            let wide = view::first_value(&start.text)
+                .is_ok_and(|(value, _)| value.is_array() || value.members().nth(1).is_some());
+            let packed = taken.iter().any(|taken| matches!(*taken, "zstd" | "gzip"));
+            let source = as_it_was(Box::new(start.whole()));
+            Opening::Unknown(Unknown { source, why, kind, like, one_line, wide, packed, text })
+        }
         Guess::Refused(why) => return Err(ImportError::Refused(why)),
+        Guess::Other(why) => return Err(ImportError::Other(why)),
         Guess::Foreign(importer, shape, mut reason) => {
             if !taken.is_empty() {
                 reason = format!("{reason}; taken off: {}", taken.join(", "));
@@ -188,6 +239,58 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
             Opening::Foreign(Foreign { importer, reason, form, path, budget })
         }
     })
+}
+
+/// Opens a file that was found in a folder, where there is much that is no recording. What looks like one, by its name or
+/// by its start, and cannot be read is an error or [`Opening::Unknown`]; what does not is [`Opening::Other`].
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_found(source: Source, path: &Path, options: &Options) -> Result<Opening, ImportError> {
+    let unknown = match open(source, Some(path), options) {
+        Err(ImportError::Other(why)) if !format::has_agents_name(path) => return Ok(Opening::Other(why.to_owned())),
+        Ok(Opening::Unknown(unknown)) => unknown,
+        opening => return opening,
+    };
+    match unknown.kind {
+        Kind::Damaged if format::has_own_name(path) => Ok(Opening::Unknown(unknown)),
+        Kind::Damaged => {
+            if let Some(like) = unknown.like {
+                let what =
+                    format!("it looks like a recording of the format {}, and is damaged: {}", like.id, unknown.why);
+                return Err(ImportError::Refused(what));
+            }
+            if !unknown.text || (format::has_packed_name(path) && !unknown.packed) {
+                let what = "its bytes are not what its name says: it is damaged, or no JSON at all";
+                return Err(ImportError::Refused(what.to_owned()));
+            }
+            Ok(Opening::Other(unknown.why))
+        }
+        Kind::Lines | Kind::Document if format::has_agents_name(path) => Err(ImportError::Refused(unknown.why)),
+        Kind::Document => Ok(Opening::Other(unknown.why)),
+        Kind::Lines => match first_record(unknown.source)? {
+            Some((line, id)) => Err(ImportError::At {
+                line,
+                what: format!("a record of the format {id}, in a file whose first lines fit none; name it with --from"),
+            }),
+            None => Ok(Opening::Other(unknown.why)),
+        },
+    }
+}
+
+/// The first line that is a record of a known format, by its number, and the format.
+fn first_record(source: Source) -> Result<Option<(u64, &'static str)>, ImportError> {
+    let mut blocks = transcript::Blocks::new(source);
+    let (mut block, mut line_number) = (Block::default(), 0);
+    while blocks.next_into(&mut block).map_err(|error| ImportError::behind(line_number, error))? {
+        for line in block.bytes().split_inclusive(|byte| *byte == b'\n') {
+            line_number += 1;
+            if let Some(id) = detect::format_of(line) {
+                return Ok(Some((line_number, id)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn first_line(start: &[u8]) -> &[u8] {
@@ -260,7 +363,9 @@ impl Recording {
             let opened = File::open(&companion).map_err(ImportError::Io).and_then(|file| {
                 match open::open(Box::new(file), &budget)? {
                     Opened::Text(source, _) => {
-                        self.lines(importer, Start::read(source, HEAD)?, &budget, number, threads)
+                        let start =
+                            Start::read(source, HEAD).map_err(|(lines, error)| ImportError::behind(lines, error))?;
+                        self.lines(importer, start, &budget, number, threads)
                     }
                     _ => Err(ImportError::Refused("expected text".to_owned())),
                 }

@@ -5,6 +5,7 @@ use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::formats::Warning;
+use crate::rules::Decision;
 use crate::sanitize::{InertJson, visible};
 use crate::seal::{Chain, Damage};
 use crate::signature::{Checked, Signature, unsigned};
@@ -35,6 +36,9 @@ pub struct JsonReport<'r> {
     summary: JsonSummary,
     /// What was looked at.
     coverage: JsonCoverage,
+    /// The SHA-256 of the scope file that calls were held against; left out where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope_sha256: Option<&'r str>,
     /// The files, in the order of the inputs.
     files: Vec<JsonFile>,
     /// The findings, by file, then index, then kind.
@@ -274,8 +278,23 @@ struct JsonFinding {
     /// The argument that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     argument: Option<JsonArgument>,
+    /// What in a scope of version 2 decided; the pattern is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<JsonDecision>,
     /// The same for the same finding in later runs, wherever its line moves.
     fingerprint: String,
+}
+
+/// What in a scope decided on a call.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonDecision {
+    /// The entry, as its place in the scope file: `denied_tools[2]`; null where none came close.
+    entry: Option<String>,
+    /// Why the entry is there, as the file says.
+    why: Option<String>,
+    /// The part of the call that broke it: a simple command, a path, a host. Secrets are masked.
+    part: String,
 }
 
 /// Where one argument of a call stands.
@@ -349,6 +368,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
             },
             files: files(report),
             findings: Findings(report),
+            scope_sha256: report.scope.as_deref(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -461,6 +481,11 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             line: argument.line,
             column: (argument.column > 0).then_some(argument.column),
             width: (argument.width > 0).then_some(argument.width),
+        }),
+        decision: Decision::read(finding).map(|decision| JsonDecision {
+            entry: decision.entry.map(|entry| visible(&entry).into_owned()),
+            why: decision.why.map(|why| visible(&why).into_owned()),
+            part: visible(&decision.part).into_owned(),
         }),
         fingerprint: finding.fingerprint.to_string(),
     }

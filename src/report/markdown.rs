@@ -46,6 +46,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let count = rows.len();
         bounded(rows.into_iter(), FILES, count, "sealed transcripts", out)?;
     }
+    if let Some(digest) = &report.scope {
+        writeln!(out, "\nScope file: SHA-256 `{digest}`.")?;
+    }
     for remark in report.remarks.iter().take(100) {
         writeln!(out, "\nRemark: {}", cell(remark))?;
     }

@@ -7,7 +7,7 @@
 use super::VERSION;
 use crate::audit::{Report, Reported, Verdict};
 use crate::finding::{Finding, Level, Rule};
-use crate::rules::RULES;
+use crate::rules::{Decision, RULES};
 use crate::sanitize::{InertJson, clip, sarif_message, uri, visible};
 use serde::Serialize as _;
 use serde_json::json;
@@ -58,6 +58,7 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
             ("suppressed", json!(report.suppressed)),
             ("belowMinLevel", json!(report.below_min_level)),
             ("remarks", json!(report.remarks)),
+            ("scopeSha256", json!(report.scope)),
         ]))
         .build();
     // Findings are no failed run, nor is a file that could not be judged, which is a result. A run over nothing is one:
@@ -174,10 +175,14 @@ fn result(reported: Reported<'_>) -> SarifResult {
     let place = RULES.iter().position(|rule| rule.id == finding.rule.id).unwrap_or(0);
     let message = Message::builder().text(sarif_message(&clip(&finding.message(), MESSAGE))).build();
     let fingerprints = BTreeMap::from([("toolreplay/v1".to_owned(), finding.fingerprint.to_string())]);
+    let decision = Decision::read(finding);
     let bag = properties([
         ("index", json!(finding.index)),
         ("relatedIndex", json!(finding.related.map(|related| related.index))),
         ("tool", json!(finding.tool.as_deref().map(|tool| visible(&tool.shown)))),
+        ("reason", json!(decision.as_ref().and(finding.pattern))),
+        ("scopeEntry", json!(decision.as_ref().and_then(|decision| decision.entry.as_deref()).map(visible))),
+        ("part", json!(decision.as_ref().map(|decision| visible(&decision.part)))),
     ]);
     let mut result = SarifResult::builder()
         .rule_id(finding.rule.id)

@@ -9,6 +9,7 @@
 mod bad_signature;
 mod broken_link;
 mod call_index;
+mod dangerous_call;
 mod malformed_transcript;
 mod non_determinism;
 mod permission_overreach;
@@ -18,6 +19,7 @@ mod redundant_call;
 mod seal_deleted;
 mod seal_mismatch;
 mod seal_rewritten;
+mod secret_exposed;
 mod seed_index;
 mod stuck_loop;
 mod unsigned_seal;
@@ -25,15 +27,17 @@ mod unsigned_seal;
 pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
+pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
-pub use permission_overreach::{Overreach, PERMISSION_OVERREACH};
+pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH};
 pub use policy_changed::POLICY_CHANGED;
 pub use recording_rewritten::RECORDING_REWRITTEN;
 pub use redundant_call::{REDUNDANT_CALL, RedundantCall};
 pub use seal_deleted::SEAL_DELETED;
 pub use seal_mismatch::SEAL_MISMATCH;
 pub use seal_rewritten::SEAL_REWRITTEN;
+pub use secret_exposed::{SECRET_EXPOSED, SecretExposed};
 pub(crate) use seed_index::{SeedIndex, SeedOccurrence, SeedStep};
 pub use stuck_loop::{STUCK_LOOP, StuckLoop};
 pub use unsigned_seal::UNSIGNED_SEAL;
@@ -45,9 +49,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 13] = [
+pub static RULES: [&Rule; 15] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
+    &DANGEROUS_CALL,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,
     &PERMISSION_OVERREACH,
@@ -57,6 +62,7 @@ pub static RULES: [&Rule; 13] = [
     &SEAL_DELETED,
     &SEAL_MISMATCH,
     &SEAL_REWRITTEN,
+    &SECRET_EXPOSED,
     &STUCK_LOOP,
     &UNSIGNED_SEAL,
 ];
@@ -83,10 +89,22 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }
 
+/// The id of a pattern of a rule that has several, as suppressions name it: `dangerous-call/force-push`.
+#[must_use]
+pub fn pattern(id: &str) -> Option<&'static str> {
+    dangerous_call::patterns().chain(secret_exposed::patterns()).find(|known| *known == id)
+}
+
 /// The rules that `audit` judges every call by, besides those that need a scope.
 #[must_use]
 pub fn call_rules() -> Vec<Arc<dyn CallRule>> {
-    vec![Arc::new(NonDeterminism), Arc::new(RedundantCall), Arc::new(StuckLoop)]
+    vec![
+        Arc::new(NonDeterminism),
+        Arc::new(RedundantCall),
+        Arc::new(StuckLoop),
+        Arc::new(DangerousCall),
+        Arc::new(SecretExposed),
+    ]
 }
 
 /// What a rule wants to see. What no rule of a run needs is neither kept nor looked at.

@@ -4,13 +4,15 @@ use super::{Arguments, CallRule, Memo, Needs, Spot};
 use crate::call::Call;
 use crate::finding::{Finding, Level, Rule, TOOL_NAME};
 use crate::sanitize::clip;
-use crate::scope::Scope;
+use crate::scope::{Applied, Overreach as Verdict, PolicyCall, Reason, Verdict as Judged};
+use crate::secrets;
 use std::sync::Arc;
 
-/// A tool was called that the scope does not list. The finding's detail is the agent's name.
+/// A tool was called that the scope does not list, or with arguments that it does not allow. The finding's detail is the
+/// agent's name for a scope of version 1, and a [`Decision`] for one of version 2, whose pattern is the reason.
 pub static PERMISSION_OVERREACH: Rule = Rule {
     id: "permission-overreach",
-    summary: "A tool was called that the agent's declared scope does not allow.",
+    summary: "A tool was called, or called with arguments, that the agent's declared scope does not allow.",
     level: Level::Error,
     page: include_str!("../../docs/rules/permission-overreach.md"),
     security_severity: Some("8.0"),
@@ -19,17 +21,30 @@ pub static PERMISSION_OVERREACH: Rule = Rule {
     message,
 };
 
+/// The name under which a file with several agents has the lists of a session's own agent.
+pub const MAIN_AGENT: &str = "main";
+
 /// The rule, with what the agent may call.
 #[derive(Debug)]
 pub struct Overreach {
-    scope: Scope,
+    scope: Arc<Applied>,
 }
 
 impl Overreach {
     /// The rule for a scope.
     #[must_use]
-    pub fn new(scope: Scope) -> Overreach {
+    pub fn new(scope: Arc<Applied>) -> Overreach {
         Overreach { scope }
+    }
+
+    fn found(&self, call: &Arguments<'_>, overreach: &Verdict) -> Spot {
+        let decision = Decision::of(&self.scope.policy, overreach);
+        Spot {
+            level: Level::Error,
+            detail: decision.write().into(),
+            pattern: Some(overreach.reason.name()),
+            argument: (!overreach.pointer.is_empty()).then(|| (call.locate)(&overreach.pointer)).flatten(),
+        }
     }
 }
 
@@ -39,13 +54,27 @@ impl CallRule for Overreach {
     }
 
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs { arguments: self.scope.policy.version > 1, ..Needs::default() }
     }
 
     fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
-        if !self.scope.allowed_tools.contains(call.literal) {
-            let detail = Arc::clone(&self.scope.agent);
-            found.push(Spot { level: Level::Error, detail, pattern: None, argument: None });
+        let Applied { policy, tally } = &*self.scope;
+        if policy.version == 1 {
+            if !policy.lists(call.literal, tally) {
+                let detail = policy.agent.as_deref().unwrap_or_default().into();
+                found.push(Spot { level: Level::Error, detail, pattern: None, argument: None });
+            }
+            return None;
+        }
+        let judged = PolicyCall {
+            agents: &[call.agent.unwrap_or(MAIN_AGENT)],
+            tool: call.tool,
+            arguments: call.arguments.text(),
+            cwd: call.cwd,
+            ..PolicyCall::default()
+        };
+        if let Judged::Overreach(overreach) = policy.judge(&judged, tally) {
+            found.push(self.found(call, &overreach));
         }
         None
     }
@@ -56,11 +85,88 @@ impl CallRule for Overreach {
     }
 }
 
+/// What decided on a call, as findings carry it: safe to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The entry that decided or came closest, as its place in the scope file.
+    pub entry: Option<String>,
+    /// Why that is there, as the file says.
+    pub why: Option<String>,
+    /// The part of the call that broke it, secrets masked.
+    pub part: String,
+}
+
+/// Parts the fields of a decision in a finding's detail. No field holds it.
+const BETWEEN: char = '\u{1f}';
+
+impl Decision {
+    /// The decision on a call that a policy does not allow.
+    #[must_use]
+    pub fn of(policy: &crate::scope::Policy, overreach: &Verdict) -> Decision {
+        let entry = overreach.entry.and_then(|place| policy.entries().get(place));
+        Decision {
+            entry: entry.map(|entry| entry.place.clone()),
+            why: entry.and_then(|entry| entry.why.clone()),
+            part: without_secrets(&overreach.part),
+        }
+    }
+
+    /// The decision that a finding carries.
+    #[must_use]
+    pub fn read(finding: &Finding) -> Option<Decision> {
+        if finding.rule.id != PERMISSION_OVERREACH.id || finding.pattern.is_none() {
+            return None;
+        }
+        let mut fields = finding.detail_text().splitn(3, BETWEEN).map(str::to_owned);
+        let mut next = || fields.next().unwrap_or_default();
+        let (entry, why, part) = (next(), next(), next());
+        let some = |text: String| (!text.is_empty()).then_some(text);
+        Some(Decision { entry: some(entry), why: some(why), part })
+    }
+
+    fn write(&self) -> String {
+        let field = |text: Option<&String>| text.map_or_else(String::new, |text| text.replace(BETWEEN, " "));
+        format!("{}{BETWEEN}{}{BETWEEN}{}", field(self.entry.as_ref()), field(self.why.as_ref()), self.part)
+    }
+}
+
+/// A text with whatever is shaped like a secret taken out.
+fn without_secrets(text: &str) -> String {
+    let mut shown = text.to_owned();
+    for found in secrets::find_shapes(text.as_bytes()).iter().rev() {
+        if shown.get(found.range.clone()).is_some() {
+            shown.replace_range(found.range.clone(), "[secret]");
+        }
+    }
+    shown
+}
+
+/// How much of a part and of a why a message shows, in characters.
+const SHOWN: usize = 160;
+
 fn message(finding: &Finding) -> String {
     let ran = if finding.never_ran { " (attempted: the call never ran)" } else { "" };
-    format!(
-        "tool '{}' is not in the declared scope for agent '{}'{ran}",
-        finding.tool_text(),
-        clip(finding.detail_text(), TOOL_NAME)
-    )
+    let tool = finding.tool_text();
+    let Some(decision) = Decision::read(finding) else {
+        return format!(
+            "tool '{tool}' is not in the declared scope for agent '{}'{ran}",
+            clip(finding.detail_text(), TOOL_NAME)
+        );
+    };
+    let part = clip(&decision.part, SHOWN).into_owned();
+    let entry = decision.entry.as_deref().unwrap_or("no entry");
+    let why = decision.why.as_deref().map_or_else(String::new, |why| format!(" ({})", clip(why, SHOWN)));
+    let reason = finding.pattern.unwrap_or_default();
+    let said = if reason == Reason::Denied.name() {
+        format!("tool '{tool}' is denied by {entry}{why}: {part}")
+    } else if reason == Reason::NotProven.name() {
+        format!("tool '{tool}' cannot be proven to be in scope by {entry}{why}: {part}")
+    } else if reason == Reason::AgentNotListed.name() {
+        format!("tool '{tool}' was called by agent '{part}', for which the scope has no lists")
+    } else if decision.entry.is_some() {
+        format!("tool '{tool}' is not in the declared scope, nearest is {entry}{why}: {part}")
+    } else {
+        format!("tool '{tool}' is not in the declared scope")
+    };
+    said + ran
 }

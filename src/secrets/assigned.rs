@@ -43,6 +43,10 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// A stretch of the text, whose secret it is, how sure that is.
 type Hit = (Range<usize>, &'static str, Certainty);
 
+pub(super) fn may_hold(text: &[u8]) -> bool {
+    WORDS.as_ref().is_none_or(|words| words.is_match(text))
+}
+
 /// Appends the secrets that show by what stands before them.
 pub(super) fn find(text: &[u8], base: usize, out: &mut Vec<Found>) {
     let Some(words) = WORDS.as_ref() else { return };
@@ -220,7 +224,20 @@ fn is_reference(value: &[u8]) -> bool {
         let letters = part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_uppercase);
         plain += usize::from(part.len() < 12 && (letters || part.iter().all(u8::is_ascii_digit)));
     }
-    dotted || uuid || path || value.contains(&b' ') || count > 2 && plain * 4 >= count * 3
+    dotted || is_identifier(value) || uuid || path || value.contains(&b' ') || count > 2 && plain * 4 >= count * 3
+}
+
+/// Whether a text is made of words: `TestTruncate_at_u2`.
+fn is_identifier(value: &[u8]) -> bool {
+    let (mut at, mut plain) = (0, 0);
+    while at < value.len() {
+        let capital = usize::from(value[at].is_ascii_uppercase());
+        let small = value[at + capital..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let length = capital + small;
+        plain += if length >= 4 { length } else { 0 };
+        at += length.max(1);
+    }
+    plain * 2 > value.len()
 }
 
 /// The rest of a line behind `Cookie:`, if it holds what such a line must.

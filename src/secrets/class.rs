@@ -67,8 +67,12 @@ pub(super) fn is_word(byte: u8) -> bool {
 pub(super) fn begins_word(text: &[u8], start: usize) -> bool {
     let before = &text[..start];
     match before {
+        // a mark between letters is the inside of a name, or of base64
+        [.., first, b'-'] => !is_word(*first),
         [.., last] if !is_word(*last) => true,
         [] => true,
+        // the escape of a line's end, in a text that was not read yet
+        [.., b'\\', b'n' | b't' | b'r'] => true,
         [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
         [rest @ .., b'm'] => {
             let code = rest.iter().rev().take(16).take_while(|b| b.is_ascii_digit() || **b == b';').count();

@@ -247,6 +247,15 @@ fn united(mut all: Vec<Match>) -> Vec<Match> {
         match out.last_mut() {
             Some(last) if one.range.start < last.range.end => {
                 let end = last.range.end.max(one.range.end);
+                // who made a key knows best whether it is one
+                if one.kind == Kind::Assigned && last.kind == Kind::Token {
+                    last.range.end = end;
+                    continue;
+                }
+                if one.kind == Kind::Token && last.kind == Kind::Assigned {
+                    *last = Match { range: last.range.start..end, ..one };
+                    continue;
+                }
                 if one.certainty > last.certainty {
                     let bare = last.kind == Kind::Bare;
                     *last = Match { range: last.range.start..end, ..one };
@@ -293,69 +302,107 @@ pub fn masked(text: &[u8], matches: &[Match], masker: &Masker, out: &mut Vec<u8>
     out.extend_from_slice(text.get(at..).unwrap_or_default());
 }
 
+/// Whether a text may hold anything that [`Finder::find`] finds: cheap, and most often not.
+#[must_use]
+pub fn may_hold(text: &[u8]) -> bool {
+    assigned::may_hold(text) || shapes::may_hold(text)
+}
+
+/// A text that is to be shown, without its secrets.
+#[must_use]
+pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
+    let found = Finder::default().find(text.as_bytes());
+    if found.is_empty() {
+        return text.into();
+    }
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for one in found {
+        out.push_str(text.get(at..one.range.start).unwrap_or_default());
+        out.push_str("***");
+        at = one.range.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out.into()
+}
+
 /// What a shape is, in words: `a GitHub token`.
 #[must_use]
 pub fn describe(id: &str) -> &'static str {
-    NAMED.iter().find(|(known, _)| *known == id).map_or("a secret", |(_, words)| words)
+    NAMED.iter().find(|known| known.id == id).map_or("a secret", |known| known.words)
 }
 
-/// Every id, sorted, in words.
-pub const NAMED: &[(&str, &str)] = &[
-    ("age-key", "an age secret key"),
-    ("anthropic-key", "an Anthropic key"),
-    ("assigned-secret", "a value that its name calls a secret"),
-    ("atlassian-token", "an Atlassian token"),
-    ("authorization", "a credential of an Authorization header"),
-    ("aws-key-id", "an AWS access key id"),
-    ("azure-key", "an Azure account key"),
-    ("buildkite-token", "a Buildkite token"),
-    ("cookie", "cookies"),
-    ("databricks-token", "a Databricks token"),
-    ("digitalocean-token", "a DigitalOcean token"),
-    ("docker-token", "a Docker token"),
-    ("doppler-token", "a Doppler token"),
-    ("field", "a value that its field calls a secret"),
-    ("figma-token", "a Figma token"),
-    ("github-token", "a GitHub token"),
-    ("gitlab-token", "a GitLab token"),
-    ("google-key", "a Google API key"),
-    ("google-secret", "a Google client secret"),
-    ("google-token", "a Google access token"),
-    ("grafana-token", "a Grafana token"),
-    ("groq-key", "a Groq key"),
-    ("hugging-face-token", "a Hugging Face token"),
-    ("jwt", "a JSON Web Token"),
-    ("known-secret", "a secret that was named"),
-    ("langfuse-key", "a Langfuse key"),
-    ("langsmith-key", "a LangSmith key"),
-    ("linear-key", "a Linear key"),
-    ("new-relic-key", "a New Relic key"),
-    ("notion-token", "a Notion token"),
-    ("npm-token", "an npm token"),
-    ("nvidia-key", "an NVIDIA key"),
-    ("openai-key", "an OpenAI key"),
-    ("openrouter-key", "an OpenRouter key"),
-    ("perplexity-key", "a Perplexity key"),
-    ("planetscale-token", "a PlanetScale token"),
-    ("postman-key", "a Postman key"),
-    ("private-key", "a private key"),
-    ("pypi-token", "a PyPI token"),
-    ("replicate-token", "a Replicate token"),
-    ("rubygems-key", "a RubyGems key"),
-    ("sendgrid-key", "a SendGrid key"),
-    ("sentry-token", "a Sentry token"),
-    ("shopify-token", "a Shopify token"),
-    ("slack-token", "a Slack token"),
-    ("stripe-key", "a Stripe live key"),
-    ("stripe-test-key", "a Stripe test key"),
-    ("stripe-webhook-secret", "a Stripe web hook secret"),
-    ("supabase-key", "a Supabase key"),
-    ("tailscale-key", "a Tailscale key"),
-    ("url-password", "a password in a URL"),
-    ("url-secret", "a secret parameter of a URL"),
-    ("vault-token", "a Vault token"),
-    ("webhook-url", "the secret path of a web hook"),
-    ("xai-key", "an xAI key"),
+/// A kind of secret.
+#[derive(Debug)]
+pub struct Named {
+    /// As marks name it.
+    pub id: &'static str,
+    /// As findings and suppressions name it.
+    pub rule: &'static str,
+    /// In words.
+    pub words: &'static str,
+}
+
+const fn named(id: &'static str, rule: &'static str, words: &'static str) -> Named {
+    Named { id, rule, words }
+}
+
+/// Every kind, sorted by its id.
+pub const NAMED: &[Named] = &[
+    named("age-key", "secret-exposed/age-key", "an age secret key"),
+    named("anthropic-key", "secret-exposed/anthropic-key", "an Anthropic key"),
+    named("assigned-secret", "secret-exposed/assigned-secret", "a value that its name calls a secret"),
+    named("atlassian-token", "secret-exposed/atlassian-token", "an Atlassian token"),
+    named("authorization", "secret-exposed/authorization", "a credential of an Authorization header"),
+    named("aws-key-id", "secret-exposed/aws-key-id", "an AWS access key id"),
+    named("azure-key", "secret-exposed/azure-key", "an Azure account key"),
+    named("buildkite-token", "secret-exposed/buildkite-token", "a Buildkite token"),
+    named("cookie", "secret-exposed/cookie", "cookies"),
+    named("databricks-token", "secret-exposed/databricks-token", "a Databricks token"),
+    named("digitalocean-token", "secret-exposed/digitalocean-token", "a DigitalOcean token"),
+    named("docker-token", "secret-exposed/docker-token", "a Docker token"),
+    named("doppler-token", "secret-exposed/doppler-token", "a Doppler token"),
+    named("field", "secret-exposed/field", "a value that its field calls a secret"),
+    named("figma-token", "secret-exposed/figma-token", "a Figma token"),
+    named("github-token", "secret-exposed/github-token", "a GitHub token"),
+    named("gitlab-token", "secret-exposed/gitlab-token", "a GitLab token"),
+    named("google-key", "secret-exposed/google-key", "a Google API key"),
+    named("google-secret", "secret-exposed/google-secret", "a Google client secret"),
+    named("google-token", "secret-exposed/google-token", "a Google access token"),
+    named("grafana-token", "secret-exposed/grafana-token", "a Grafana token"),
+    named("groq-key", "secret-exposed/groq-key", "a Groq key"),
+    named("hugging-face-token", "secret-exposed/hugging-face-token", "a Hugging Face token"),
+    named("jwt", "secret-exposed/jwt", "a JSON Web Token"),
+    named("known-secret", "secret-exposed/known-secret", "a secret that was named"),
+    named("langfuse-key", "secret-exposed/langfuse-key", "a Langfuse key"),
+    named("langsmith-key", "secret-exposed/langsmith-key", "a LangSmith key"),
+    named("linear-key", "secret-exposed/linear-key", "a Linear key"),
+    named("new-relic-key", "secret-exposed/new-relic-key", "a New Relic key"),
+    named("notion-token", "secret-exposed/notion-token", "a Notion token"),
+    named("npm-token", "secret-exposed/npm-token", "an npm token"),
+    named("nvidia-key", "secret-exposed/nvidia-key", "an NVIDIA key"),
+    named("openai-key", "secret-exposed/openai-key", "an OpenAI key"),
+    named("openrouter-key", "secret-exposed/openrouter-key", "an OpenRouter key"),
+    named("perplexity-key", "secret-exposed/perplexity-key", "a Perplexity key"),
+    named("planetscale-token", "secret-exposed/planetscale-token", "a PlanetScale token"),
+    named("postman-key", "secret-exposed/postman-key", "a Postman key"),
+    named("private-key", "secret-exposed/private-key", "a private key"),
+    named("pypi-token", "secret-exposed/pypi-token", "a PyPI token"),
+    named("replicate-token", "secret-exposed/replicate-token", "a Replicate token"),
+    named("rubygems-key", "secret-exposed/rubygems-key", "a RubyGems key"),
+    named("sendgrid-key", "secret-exposed/sendgrid-key", "a SendGrid key"),
+    named("sentry-token", "secret-exposed/sentry-token", "a Sentry token"),
+    named("shopify-token", "secret-exposed/shopify-token", "a Shopify token"),
+    named("slack-token", "secret-exposed/slack-token", "a Slack token"),
+    named("stripe-key", "secret-exposed/stripe-key", "a Stripe live key"),
+    named("stripe-test-key", "secret-exposed/stripe-test-key", "a Stripe test key"),
+    named("stripe-webhook-secret", "secret-exposed/stripe-webhook-secret", "a Stripe web hook secret"),
+    named("supabase-key", "secret-exposed/supabase-key", "a Supabase key"),
+    named("tailscale-key", "secret-exposed/tailscale-key", "a Tailscale key"),
+    named("url-password", "secret-exposed/url-password", "a password in a URL"),
+    named("url-secret", "secret-exposed/url-secret", "a secret parameter of a URL"),
+    named("vault-token", "secret-exposed/vault-token", "a Vault token"),
+    named("webhook-url", "secret-exposed/webhook-url", "the secret path of a web hook"),
+    named("xai-key", "secret-exposed/xai-key", "an xAI key"),
 ];
 
 #[cfg(test)]

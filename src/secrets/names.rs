@@ -37,8 +37,11 @@ pub(super) fn naming(name: &[u8]) -> Option<Naming> {
         return Some(Naming::Secret);
     }
     let mut parts = folded.split('_');
-    let perhaps = matches!(folded.rsplit('_').next(), Some("token" | "pass" | "auth"))
-        && !parts.any(|part| matches!(part, "page" | "next" | "cursor" | "sync" | "continuation" | "pagination"));
+    // `PASS: TestX` is no name at all
+    let ends =
+        matches!(folded.rsplit('_').next(), Some("token")) || folded.ends_with("_pass") || folded.ends_with("_auth");
+    let perhaps =
+        ends && !parts.any(|part| matches!(part, "page" | "next" | "cursor" | "sync" | "continuation" | "pagination"));
     perhaps.then_some(Naming::Perhaps)
 }
 

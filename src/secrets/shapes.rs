@@ -148,6 +148,10 @@ static LITERALS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(literals).ok()
 });
 
+pub(super) fn may_hold(text: &[u8]) -> bool {
+    LITERALS.as_ref().is_none_or(|literals| literals.is_match(text))
+}
+
 /// The ids of all shapes.
 #[cfg(test)]
 pub(super) fn ids() -> impl Iterator<Item = &'static str> {
@@ -418,7 +422,7 @@ fn is_near(host: &[u8]) -> bool {
         || [
             &b".local"[..],
             b".localhost",
-            b".internal",
+            b"docker.internal",
             b".test",
             b".invalid",
             b".example",

@@ -113,29 +113,60 @@ pub fn parse(mut input: impl BufRead) -> std::io::Result<Capture> {
     }
 }
 
-/// The capture files of a path: the file itself, or every `.jsonl` file below the folder, sorted.
+/// What lies at a path.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Capture files, sorted.
+    pub files: Vec<PathBuf>,
+    /// Folders and files that cannot be looked at, and why.
+    pub unreadable: Vec<(PathBuf, std::io::Error)>,
+}
+
+/// The capture files of a path: the file itself, or every `.jsonl` file below the folder. As in an audit, hidden ones are
+/// left out, links to files are followed and links to folders are not.
 ///
 /// # Errors
-/// The path cannot be read.
-pub fn find(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The path itself cannot be read.
+pub fn find(path: &Path) -> std::io::Result<Found> {
+    let mut found = Found::default();
     if !std::fs::metadata(path)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        found.files.push(path.to_owned());
+        return Ok(found);
     }
-    let mut found = Vec::new();
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            // The entry's own type: links are not followed, so the walk ends.
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() && entry.path().extension().is_some_and(|extension| extension == "jsonl") {
-                found.push(entry.path());
+    let mut folders = vec![(path.to_owned(), std::fs::read_dir(path)?)];
+    while let Some((folder, entries)) = folders.pop() {
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    found.unreadable.push((folder.clone(), error));
+                    break;
+                }
+            };
+            if entry.file_name().as_encoded_bytes().first() == Some(&b'.') {
+                continue;
+            }
+            let path = entry.path();
+            // The entry's own type: links to folders are not followed, so the walk ends.
+            let is_capture = path.extension().is_some_and(|extension| extension == "jsonl");
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => match std::fs::read_dir(&path) {
+                    Ok(inside) => folders.push((path, inside)),
+                    Err(error) => found.unreadable.push((path, error)),
+                },
+                Ok(_) if !is_capture => {}
+                Ok(_) => match std::fs::metadata(&path) {
+                    Ok(metadata) if metadata.is_file() => found.files.push(path),
+                    // neither folders behind links nor pipes, which could wait for ever
+                    Ok(_) => {}
+                    Err(error) => found.unreadable.push((path, error)),
+                },
+                Err(error) => found.unreadable.push((path, error)),
             }
         }
     }
-    found.sort();
+    found.files.sort();
+    found.unreadable.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(found)
 }
 

@@ -18,7 +18,7 @@ pub struct View {
     /// Sessions in order of observation, then the captures without one.
     groups: Vec<Group>,
     is_folder: bool,
-    /// Files that could not be opened, and why.
+    /// Files and folders that could not be read, or are no captures, and why.
     unreadable: Vec<(PathBuf, String)>,
 }
 
@@ -33,13 +33,17 @@ struct Group {
 /// Finds a capture file, or every capture file of a folder.
 ///
 /// # Errors
-/// The path itself cannot be read. A file of a folder that cannot be read is part of the view.
+/// The path itself cannot be read, or is a file without a single event of a capture. What is so within a folder is part of
+/// the view.
 pub fn view(path: &Path) -> std::io::Result<View> {
     let is_folder = std::fs::metadata(path)?.is_dir();
     let mut view = View { path: path.to_owned(), groups: Vec::new(), is_folder, unreadable: Vec::new() };
     let mut found = Vec::new();
-    for file in read::find(path)? {
-        match read::read(&file) {
+    let read::Found { files, unreadable } = read::find(path)?;
+    let named = unreadable.into_iter().map(|(path, error)| (path, error.to_string()));
+    view.unreadable.extend(named);
+    for file in files {
+        match read::read(&file).and_then(held) {
             Ok(capture) => {
                 let first = capture.events.first().map(|(_, event)| event);
                 // order of observation; files without events last
@@ -62,6 +66,15 @@ pub fn view(path: &Path) -> std::io::Result<View> {
         view.groups[place].files.push(file);
     }
     Ok(view)
+}
+
+/// The capture, if it has anything of one.
+fn held(capture: Capture) -> std::io::Result<Capture> {
+    if capture.events.is_empty() && capture.summary.is_none() {
+        let why = if capture.errors.is_empty() { "it is empty" } else { "none of its lines is an event of a capture" };
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+    }
+    Ok(capture)
 }
 
 /// Reads a capture that was read before. What became of it meanwhile is said as what is wrong with it.
@@ -123,6 +136,12 @@ impl Serialize for View {
 }
 
 impl View {
+    /// Whether everything could be read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.unreadable.is_empty()
+    }
+
     /// The view for a person.
     #[must_use]
     pub fn text(&self, color: bool) -> String {

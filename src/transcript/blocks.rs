@@ -107,15 +107,15 @@ impl<R: Read> Blocks<R> {
         }
         self.next_number += 1;
         loop {
-            if block.len >= BLOCK
-                && let Some(end) = block.last_line_end(searched)
-            {
-                self.rest.extend_from_slice(&block.storage[end..block.len]);
-                self.searched = self.rest.len();
-                block.len = end;
-                break;
+            if block.len >= BLOCK {
+                if let Some(end) = block.last_line_end(searched) {
+                    self.rest.extend_from_slice(&block.storage[end..block.len]);
+                    self.searched = self.rest.len();
+                    block.len = end;
+                    break;
+                }
+                searched = block.len;
             }
-            searched = block.len;
             if block.len > self.longest {
                 self.ended = true;
             }
@@ -230,11 +230,14 @@ mod tests {
                 Err(io::Error::other("failed"))
             }
         }
-        let (mut blocks, mut block) = (Blocks::new((&b"one\ntwo\nthr"[..]).chain(Fails)), Block::default());
-        assert!(blocks.next_into(&mut block).unwrap());
-        assert_eq!(block.bytes(), b"one\ntwo\n");
-        assert!(blocks.next_into(&mut block).is_err());
-        assert!(!blocks.next_into(&mut block).unwrap());
+        for cut in [0, 2, 6, 11] {
+            let (start, rest) = b"one\ntwo\nthr".split_at(cut);
+            let (mut blocks, mut block) = (Blocks::behind(start.to_vec(), rest.chain(Fails)), Block::default());
+            assert!(blocks.next_into(&mut block).unwrap());
+            assert_eq!(block.bytes(), b"one\ntwo\n");
+            assert!(blocks.next_into(&mut block).is_err());
+            assert!(!blocks.next_into(&mut block).unwrap());
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ Workflows run under act with the release's download answered by the binary under
 files in ci/, which the page must repeat; what they would run is run by a shell with the CI's variables.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import textwrap
 import yaml
 
 from act import KEY, ROOT, Machine, Repository, run
-from scenarios import CLEAN, DIRTY, SCOPE, holds, pull_request, same, seal
+from scenarios import CLEAN, DIRTY, SCOPE, holds, pull_request, push, same, seal
 
 machine = Machine(sys.argv[1], sys.argv[2])
 BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
@@ -49,7 +50,7 @@ def transcripts(text):
         holds(result.record("downloads"), "the release was downloaded", result)
     same([one[:3] for one in result.annotations][0], ("error", "transcripts/a.jsonl", 5), "annotation", result)
     made, first, _ = repository({"transcripts/a.jsonl": CLEAN, "evals/y.jsonl": CLEAN}, {"transcripts/b.jsonl": CLEAN})
-    result = run(made, text, "push", {"before": first, "ref": "refs/heads/main"})
+    result = run(made, text, "push", push(first))
     holds(result.passed, "a push passes", result)
 
 
@@ -85,9 +86,11 @@ def sealing(text):
 
 
 def self_hosted(text):
-    result = ran(text, "pull_request", {"tools/toolreplay": machine.binary.read_bytes()}, {"transcripts/a.jsonl": CLEAN})
-    # git keeps that a file may be run only if it could be
-    holds(not result.passed, "a binary that may not be run is no pass", result)
+    digest = hashlib.sha256(machine.binary.read_bytes()).hexdigest()
+    assert re.search(r"binary-sha256: [0-9a-f]{64}\n", text), text
+    text = re.sub(r"(binary-sha256: )[0-9a-f]{64}\n", rf"\g<1>{digest}\n", text)
+    result = ran(text, "pull_request", {}, {"transcripts/a.jsonl": CLEAN, "tools/toolreplay": "#!/bin/sh\nexit 0\n"})
+    holds(not result.passed and "is not the file whose SHA-256" in result.text, "a binary of the pull request is no pass", result)
     made, first, _ = repository({}, {})
     made.write({"transcripts/a.jsonl": CLEAN})
     (made.folder / "tools").mkdir()
@@ -170,24 +173,50 @@ def gitlab(text):
     script = "\n".join(template["before_script"] + template["script"])
     reports = list(template["artifacts"]["reports"].values())
     settings = {"TOOLREPLAY_PATHS": template["variables"]["TOOLREPLAY_PATHS"], "CARGO_HOME": "none"}
-    both(script, reports, CI_MERGE_REQUEST_DIFF_BASE_SHA="{base}", **settings)
+    both(script, reports, CI_MERGE_REQUEST_DIFF_BASE_SHA="{base}", CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main", **settings)
     both(script, reports, CI_COMMIT_BEFORE_SHA="{base}", **settings)
+    # a first push is compared with the commit before its last one, and a commit that a force push dropped is no pass
+    both(script, reports, CI_COMMIT_BEFORE_SHA="0" * 40, **settings)
     made, _, _ = repository({}, {"transcripts/a.jsonl": CLEAN})
-    done = shell(script, made.folder, CI_COMMIT_BEFORE_SHA="0" * 40, **settings)
+    done = shell(script, made.folder, CI_COMMIT_BEFORE_SHA="1234567890" * 4, **settings)
+    assert done.returncode == 2 and "is not in this clone" in done.stderr, (done.stdout, done.stderr)
+    done = shell(script, only_commit(), CI_COMMIT_BEFORE_SHA="0" * 40, **settings)
     assert done.returncode == 0, done.stderr
-    assert "verdict=clean\n" in (made.folder / reports[2]).read_text()
+    rules = [rule["if"] for rule in template["rules"]]
+    assert rules == ['$CI_PIPELINE_SOURCE == "merge_request_event"', "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH"], rules
+
+
+def only_commit():
+    made = Repository(machine)
+    made.write({"transcripts/a.jsonl": CLEAN})
+    made.commit("only")
+    return made.folder
+
+
+def on_main(script, **variables):
+    """A build of the main branch itself, whose remote branch is what is checked out."""
+    sealed = seal(DIRTY)
+    cut = "".join(sealed.splitlines(True)[:5])
+    made, _, second = repository({"transcripts/a.sealed.jsonl": sealed, "toolreplay.toml": 'fail-on = "error"\n'}, {"transcripts/a.sealed.jsonl": cut})
+    made.git("update-ref", "refs/remotes/origin/main", second)
+    done = shell(script, made.folder, **variables)
+    assert done.returncode == 1 and "seal-rewritten" in done.stdout, (done.stdout, done.stderr)
+    done = shell(script, only_commit(), **variables)
+    assert done.returncode == 0, (done.stdout, done.stderr)
 
 
 def jenkins(text):
-    script = re.search(r"sh '''\n(.*?)'''", text, re.S).group(1)
-    both(textwrap.dedent(script), re.findall(r"junit '(.+)'", text), CHANGE_TARGET="main")
+    script = textwrap.dedent(re.search(r"sh '''\n(.*?)'''", text, re.S).group(1))
+    both(script, re.findall(r"junit '(.+)'", text), CHANGE_TARGET="main")
+    on_main(script)
 
 
 def azure(text):
     script = next(step["bash"] for step in yaml.safe_load(text)["steps"] if "bash" in step)
     temporary = machine.home / "agent"
     temporary.mkdir(exist_ok=True)
-    both(script, [temporary / "toolreplay.xml"], AGENT_TEMPDIRECTORY=str(temporary))
+    both(script, [temporary / "toolreplay.xml"], AGENT_TEMPDIRECTORY=str(temporary), SYSTEM_PULLREQUEST_TARGETBRANCHNAME="main")
+    on_main(script, AGENT_TEMPDIRECTORY=str(temporary))
 
 
 def pre_commit(text):
@@ -202,6 +231,11 @@ def pre_commit(text):
     wanted["repos"][0]["repo"] = str(source.folder)
     sealed = seal(CLEAN)
     made, _, _ = repository({"-x.jsonl": CLEAN, "a.sealed.jsonl": sealed, ".pre-commit-config.yaml": yaml.safe_dump(wanted)}, {})
+    # before the first commit there is no HEAD to compare with
+    made.git("update-ref", "-d", "HEAD")
+    done = shell("pre-commit run --color never", made.folder)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    made.commit("first")
     for change, failing in [
         ({"-x.jsonl": CLEAN + "\n"}, []),
         ({"-x.jsonl": "{}\n"}, ["toolreplay audit", "toolreplay seals"]),

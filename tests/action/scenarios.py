@@ -1,5 +1,6 @@
 """The action in every situation it has to tell apart: scenarios.py BINARY WORK"""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -31,6 +32,10 @@ def pull_request(base: str, head: str) -> dict:
     return {"number": 1, "pull_request": {"number": 1, "base": {"sha": base, "ref": "main"}, "head": {"sha": head, "ref": "topic"}}}
 
 
+def push(before: str, **more) -> dict:
+    return {"before": before, "ref": "refs/heads/main", "repository": {"default_branch": "main"}} | more
+
+
 def scene(base: dict, head: dict, inputs: dict, event="pull_request", upload_status=0, payload=None, binary=True):
     """Runs the action on the second of two commits."""
     repository = Repository(machine)
@@ -39,7 +44,7 @@ def scene(base: dict, head: dict, inputs: dict, event="pull_request", upload_sta
     repository.write(head)
     second = repository.commit("head")
     if payload is None:
-        payload = pull_request(first, second) if event == "pull_request" else {"before": first}
+        payload = pull_request(first, second) if event == "pull_request" else push(first)
     inputs = {"paths": "runs"} | inputs | ({"binary": str(machine.binary)} if binary else {})
     return run(repository, workflow(inputs, event), event, payload, upload_status)
 
@@ -93,7 +98,7 @@ def findings():
         ("notice", "runs/a.jsonl", 6, "toolreplay non-determinism"),
     ]
     same([annotation[:4] for annotation in ran.annotations], expected, "annotations", ran)
-    holds("| error | permission-overreach | runs/a.jsonl&#58;5 |" in ran.summary, "summary", ran)
+    holds("| error | permission-overreach | `runs/a.jsonl`:5 |" in ran.summary, "summary", ran)
     rules = [result["ruleId"] for result in ran.uploaded["runs"][0]["results"]]
     same(rules, ["permission-overreach", "redundant-call", "non-determinism"], "uploaded results", ran)
     holds("toolreplay: failed: 3 finding(s)" in ran.text, "message", ran)
@@ -130,7 +135,7 @@ def broken_seal():
     holds(not ran.passed, "it fails", ran)
     same([annotation[:4] for annotation in ran.annotations], [("error", "runs/a.sealed.jsonl", 4, "toolreplay broken-link")], "annotations", ran)
     outputs(ran, verdict="findings", seal_digest=digest(sealed))
-    holds("| runs/a.sealed.jsonl | broken | 6 |" in ran.summary, "summary", ran)
+    holds("| `runs/a.sealed.jsonl` | broken | 6 |" in ran.summary, "summary", ran)
 
 
 def intact_seal():
@@ -165,7 +170,7 @@ def widened_scope():
     titles = {one[1:4] for one in ran.annotations if one[0] == "error"}
     expected = {("scope.json", 1, "toolreplay policy-changed"), ("runs/a.jsonl", 5, "toolreplay permission-overreach")}
     same(titles, expected, "annotations", ran)
-    holds("the scope file was changed by the revision it judges" in ran.summary.replace("&#59;", ";"), "summary", ran)
+    holds("the scope file was changed by the revision it judges" in ran.summary, "summary", ran)
     ran = scene({"scope.json": SCOPE}, {"scope.json": WIDE, "runs/a.jsonl": DIRTY}, {"scope": "scope.json", "base": "none"})
     holds(not any("permission" in one[3] for one in ran.annotations), "without a base the scope is the head's", ran)
 
@@ -273,7 +278,9 @@ def hostile():
     table = [line for line in ran.summary.splitlines() if line.startswith("| ")]
     holds(all(line.count("|") == 7 for line in table if line.split()[1] in ("error", "warning", "note")), "cells", ran)
     holds(len(table) > 40, f"{len(table)} rows", ran)
-    holds("<b>" not in ran.summary and "](http" not in ran.summary, "no markup in the summary", ran)
+    # a code span is opened and closed by one backtick, and nothing else of a name stands outside of them
+    outside = "".join("".join(line.split("`")[::2]) for line in ran.summary.splitlines())
+    holds("<b>" not in outside and "](http" not in outside, "no markup in the summary", ran)
     # lines that are no transcript at all come out on standard error
     ran = scene({}, {"runs/a.jsonl": '{"index":0,"x\\n::error::f\\r##[error]g":1,"\\u2028::add-mask::a":2}\n'}, {})
     holds(not ran.passed, "it fails", ran)
@@ -316,10 +323,15 @@ def other_events():
     files = ({"runs/a.sealed.jsonl": sealed}, {"runs/a.sealed.jsonl": cut})
     ran = scene(*files, {"mode": "verify"}, event="push")
     holds(not ran.passed, "a push is compared with what was before", ran)
-    ran = scene(*files, {"mode": "verify"}, event="push", payload={"before": "0" * 40})
-    holds(ran.passed and "compared with no base" in ran.text, "a new branch has no base", ran)
+    holds(ran.outputs["base"] in ran.summary and "the commit before this push" in ran.text, "the base is said", ran)
+    ran = scene(*files, {"mode": "verify"}, event="push", payload=push("0" * 40))
+    outputs(ran, verdict="inconclusive", base="")
+    same([one[:4] for one in ran.annotations], [("error", None, None, "toolreplay has no base")], "annotations", ran)
+    holds("**Inconclusive**" in ran.summary and "there was no commit before this push" in ran.summary, "summary", ran)
+    only_meant(ran)
     ran = scene(*files, {"mode": "verify"}, event="workflow_dispatch", payload={})
-    holds(ran.passed, "other events have none", ran)
+    holds(ran.passed and "compared with no base: the event 'workflow_dispatch' has no base" in ran.text, "other events have none", ran)
+    outputs(ran, base="none")
     repository = Repository(machine)
     repository.write(files[0])
     first = repository.commit("base")
@@ -377,12 +389,155 @@ def shallow_clones():
             assert "fetch-depth: 2" in (done.records / "summary").read_text()
             done = script("run", clone, event | {"IN_BASE": "none"})
         assert "exit-code=0\n" in done.outputs, done.log
-    # no repository at all: there is nothing to compare with
-    made = machine.home / "no repository"
-    made.mkdir()
-    (made / "a.jsonl").write_text(CLEAN)
-    done = script("run", made, {"EVENT_NAME": "pull_request", "EVENT_SHA": head, "EVENT_PULL_BASE": first, "IN_PATHS": "a.jsonl", "GIT_CEILING_DIRECTORIES": str(machine.home)})
-    assert "exit-code=0\n" in done.outputs, done.log
+
+
+def no_base_no_pass():
+    """Every event that calls for a base, in every state in which there is none."""
+    sealed = seal(DIRTY)
+    repository = Repository(machine)
+    repository.write({"runs/a.sealed.jsonl": sealed})
+    first = repository.commit("base")
+    repository.git("checkout", "--quiet", "-b", "topic")
+    repository.write({"runs/b.sealed.jsonl": sealed})
+    topic = repository.commit("topic")
+    repository.git("checkout", "--quiet", "main")
+    repository.git("merge", "--quiet", "--no-ff", "-m", "merge", "topic")
+    merge = repository.git("rev-parse", "HEAD")
+    folders = 0
+
+    def clone(*options, checkout=None):
+        nonlocal folders
+        folders += 1
+        made = machine.home / f"no-base-{folders}"
+        subprocess.run(["git", "clone", "--quiet", *options, f"file://{repository.folder}", made], check=True, env=machine.environment())
+        if checkout:
+            subprocess.run(["git", "checkout", "--quiet", checkout], cwd=made, check=True, env=machine.environment())
+        return made
+
+    no_git = machine.home / "no git"
+    no_git.mkdir()
+    for tool in ["bash", "cat", "dirname", "basename", "grep", "head", "mktemp", "mkdir", "od", "tr", "sed"]:
+        (no_git / tool).symlink_to(subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip())
+    bare = machine.home / "no repository"
+    (bare / "runs").mkdir(parents=True)
+    (bare / "runs/a.sealed.jsonl").write_text(sealed)
+    unborn = Repository(machine)
+    unborn.write({"runs/a.sealed.jsonl": sealed})
+    pull = {"EVENT_NAME": "pull_request", "EVENT_SHA": merge, "EVENT_PULL_BASE": first}
+    pushed = {"EVENT_NAME": "push", "EVENT_REF": "refs/heads/main", "EVENT_DEFAULT_BRANCH": "main", "EVENT_SHA": merge}
+    on_topic = pushed | {"EVENT_REF": "refs/heads/topic", "EVENT_SHA": topic}
+    lost = "1234567890" * 4
+    cases = [
+        (clone(), pull | {"PATH": str(no_git)}, "there is no git on this runner"),
+        (bare, pull | {"GIT_CEILING_DIRECTORIES": str(machine.home)}, "the workspace is no git repository"),
+        (unborn.folder, pull, "nothing is checked out"),
+        (clone("--depth=1"), pull, "fetch-depth: 2"),
+        (clone("--depth=1"), pull | {"EVENT_NAME": "pull_request_review"}, "fetch-depth: 2"),
+        (clone("--depth=1", "--branch=topic"), pull, "fetch-depth: 0"),
+        (clone(checkout=first), pull, "is in the base of the pull request already"),
+        (clone(checkout=topic), pull | {"EVENT_PULL_BASE": ""}, "the event names no base"),
+        (clone(checkout=topic), pull | {"EVENT_PULL_BASE": "--help"}, "the event names no base"),
+        (clone(checkout=first), pull | {"EVENT_NAME": "pull_request_target", "EVENT_SHA": first}, "checks out the target branch"),
+        (clone(), {"EVENT_NAME": "merge_group", "EVENT_GROUP_BASE": lost}, "of the merge group"),
+        (clone(), pushed | {"EVENT_BEFORE": lost}, "the commit before this push"),
+        (clone(), pushed | {"EVENT_BEFORE": lost, "EVENT_FORCED": "true"}, "a force push dropped the commit"),
+        (clone(), pushed | {"EVENT_BEFORE": "0" * 40}, "there was no commit before this push"),
+        (clone("--single-branch", "--branch=topic"), on_topic | {"EVENT_BEFORE": "0" * 40}, "the clone has no default branch"),
+        (clone("--single-branch", "--branch=topic"), on_topic | {"EVENT_BEFORE": first}, "the clone has no default branch"),
+    ]
+    for folder, event, words in cases:
+        inputs = {"IN_PATHS": "runs", "IN_MODE": "verify"}
+        done = script("run", folder, event | inputs)
+        summary = (done.records / "summary").read_text()
+        assert done.outputs.endswith("verdict=inconclusive\nexit_code=2\nexit-code=2\n"), (event, done.outputs, done.log)
+        assert f"::error title=toolreplay has no base::" in done.log and words in done.log, (event, words, done.log)
+        assert "**Inconclusive**" in summary and words in summary, (event, summary)
+        done = script("run", folder, event | inputs | {"IN_BASE": "none"})
+        assert "exit-code=0\n" in done.outputs and "base=none\n" in done.outputs, (event, done.outputs, done.log)
+    # and where there is one
+    for folder, event, base in [
+        (clone(), pull, first),
+        (clone(), pull | {"EVENT_NAME": "pull_request_review"}, first),
+        (clone(checkout=topic), pull | {"EVENT_NAME": "pull_request_target", "EVENT_SHA": first}, first),
+        (clone("--branch=topic"), on_topic | {"EVENT_BEFORE": first}, first),
+        (clone("--branch=topic"), on_topic | {"EVENT_BEFORE": "0" * 40}, topic),
+        (clone(), pushed | {"EVENT_BEFORE": first, "EVENT_FORCED": "true"}, first),
+    ]:
+        done = script("run", folder, event | {"IN_PATHS": "runs", "IN_MODE": "verify"})
+        assert "exit-code=0\n" in done.outputs and f"base={base}\n" in done.outputs, (event, done.outputs, done.log)
+        assert f"Compared with `{base} (" in (done.records / "summary").read_text(), done.log
+    # a workspace that somebody else owns, as in a job's container
+    owned = clone()
+    if subprocess.run(["chown", "-R", "12345", owned], capture_output=True).returncode == 0:
+        done = script("run", owned, pull | {"IN_PATHS": "runs", "IN_MODE": "verify"})
+        assert f"base={first}\n" in done.outputs and "exit-code=0\n" in done.outputs, (done.outputs, done.log)
+
+
+def policy_of_the_target():
+    """Seals are compared with where a branch began, policies with what its target says today."""
+    wide = {"scope.json": WIDE, "runs/a.jsonl": DIRTY, "runs/a.sealed.jsonl": seal(DIRTY)}
+    repository = Repository(machine)
+    repository.write(wide)
+    repository.commit("a wide scope")
+    repository.git("checkout", "--quiet", "-b", "topic")
+    repository.write({"README": "topic\n"})
+    topic = repository.commit("topic")
+    repository.git("checkout", "--quiet", "main")
+    repository.write({"scope.json": SCOPE, "runs/b.sealed.jsonl": seal(CLEAN)})
+    tip = repository.commit("a narrower scope")
+    repository.git("update-ref", "refs/remotes/origin/main", tip)
+    repository.git("checkout", "--quiet", "topic")
+    inputs = {"IN_PATHS": "runs", "IN_SCOPE": "scope.json", "IN_FAIL_ON": "error"}
+    pull = {"EVENT_NAME": "pull_request", "EVENT_SHA": "f" * 40, "EVENT_PULL_BASE": tip}
+    done = script("run", repository.folder, pull | inputs)
+    assert "exit-code=1\n" in done.outputs and "permission-overreach" in done.log, done.log
+    assert "policy-changed" not in done.log and "seal-deleted" not in done.log, done.log
+    # widening it is noticed, by the first push and by those that follow
+    repository.write({"scope.json": SCOPE.replace("search", "anything")})
+    widened = repository.commit("widened")
+    repository.write({"README": "more\n"})
+    repository.commit("more")
+    event = {"EVENT_NAME": "push", "EVENT_REF": "refs/heads/topic", "EVENT_DEFAULT_BRANCH": "main"}
+    for before in [topic, widened]:
+        done = script("run", repository.folder, event | inputs | {"EVENT_BEFORE": before})
+        assert "exit-code=1\n" in done.outputs and "permission-overreach" in done.log, done.log
+    done = script("run", repository.folder, pull | inputs)
+    assert "policy-changed" in done.log, done.log
+    # a scope that was added is no note
+    ran = scene({}, {"runs/a.jsonl": CLEAN, "scope.json": SCOPE}, {"scope": "scope.json"})
+    same([one[:4] for one in ran.annotations], [("error", "scope.json", 1, "toolreplay policy-changed")], "annotations", ran)
+
+
+def links_and_binaries():
+    repository = Repository(machine)
+    repository.write({"real/runs/a.jsonl": CLEAN, "tools/README": "x"})
+    (repository.folder / "sub").symlink_to("real")
+    (repository.folder / "deep").mkdir()
+    (repository.folder / "deep/link").symlink_to("../real")
+    for folder in ["sub", "./sub/", "sub/runs", "deep/link"]:
+        done = script("run", repository.folder, {"IN_PATHS": "runs", "IN_WORKING_DIRECTORY": folder})
+        assert done.code == 2 and "goes through a link" in done.log, (folder, done.log)
+    assert "exit-code=0\n" in script("run", repository.folder, {"IN_PATHS": "runs", "IN_WORKING_DIRECTORY": "real"}).outputs
+    evil = repository.folder / "tools/toolreplay"
+    evil.write_bytes(machine.binary.read_bytes())
+    (repository.folder / "tools/out").symlink_to(machine.binary)
+    outside = machine.home / "outside"
+    outside.symlink_to(evil)
+    sum_ = hashlib.sha256(machine.binary.read_bytes()).hexdigest()
+    workspace = {"GITHUB_WORKSPACE": str(repository.folder)}
+    for path in ["tools/toolreplay", "./tools/../tools/toolreplay", str(evil), str(outside), "tools/out"]:
+        done = script("binary", repository.folder, workspace | {"IN_BINARY": path})
+        assert done.code == 2 and "lies in the workspace" in done.log and not done.outputs, (path, done.log, done.outputs)
+        done = script("binary", repository.folder, workspace | {"IN_BINARY": path, "IN_BINARY_SHA256": "0" * 64})
+        assert done.code == 2 and "is not the file whose SHA-256" in done.log and not done.outputs, (path, done.log)
+        done = script("binary", repository.folder, workspace | {"IN_BINARY": path, "IN_BINARY_SHA256": sum_})
+        found = done.outputs.removeprefix("path=").strip()
+        assert done.code == 0 and str(repository.folder) not in found and os.access(found, os.X_OK), (path, done.log)
+    done = script("binary", repository.folder, workspace | {"IN_BINARY_SHA256": sum_})
+    assert done.code == 2 and "means something with the input 'binary' only" in done.log, done.log
+    (repository.folder / "file").write_text("")
+    done = script("run", repository.folder, {"IN_PATHS": "real", "IN_JSON_FILE": "file/out/a.json"})
+    assert done.code == 2 and "the folder of the report" in done.log and "::error" in done.log, done.log
 
 
 class Done:
@@ -393,7 +548,8 @@ INPUTS = {
     "IN_PATHS": "", "IN_MODE": "audit", "IN_SCOPE": "", "IN_FORMAT": "", "IN_FAIL_ON": "", "IN_BASE": "auto", "IN_CONFIG": "",
     "IN_ALLOW_EMPTY": "false", "IN_ANNOTATIONS": "true", "IN_SUMMARY": "true", "IN_SARIF_FILE": "", "IN_UPLOAD_SARIF": "false",
     "IN_JUNIT_FILE": "", "IN_JSON_FILE": "", "IN_SEAL_OUTPUT": "", "IN_WORKING_DIRECTORY": ".", "IN_VERSION": "",
-    "IN_BINARY": "", "EVENT_NAME": "", "EVENT_SHA": "", "EVENT_PULL_BASE": "", "EVENT_GROUP_BASE": "", "EVENT_BEFORE": "",
+    "IN_BINARY": "", "IN_BINARY_SHA256": "", "IN_MIN_LEVEL": "", "IN_MUTATORS": "", "IN_ALLOW_LOSS": "false", "EVENT_FORCED": "",
+    "EVENT_REF": "", "EVENT_DEFAULT_BRANCH": "", "EVENT_NAME": "", "EVENT_SHA": "", "EVENT_PULL_BASE": "", "EVENT_GROUP_BASE": "", "EVENT_BEFORE": "",
 }
 
 
@@ -407,7 +563,7 @@ def script(step: str, folder, environment: dict) -> Done:
         "RAW_LOG_OPEN": "1", "RECORDS": str(records), "ASSET": str(machine.binary), "BINARY": str(machine.binary),
         "GITHUB_OUTPUT": str(records / "outputs"), "GITHUB_STEP_SUMMARY": str(records / "summary"),
         "RUNNER_TEMP": str(records), "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64", "GITHUB_SERVER_URL": "https://github.example",
-        "GITHUB_ACTION_PATH": str(machine.action), "ACTION_REPOSITORY": "toolreplay/toolreplay",
+        "GITHUB_ACTION_PATH": str(machine.action), "GITHUB_WORKSPACE": str(folder), "ACTION_REPOSITORY": "toolreplay/toolreplay",
     } | environment
     ran = subprocess.run(["bash", machine.action / "action.sh", step], cwd=folder, env=settings, capture_output=True)
     done.code, done.log = ran.returncode, (ran.stdout + ran.stderr).decode()
@@ -474,7 +630,7 @@ def building():
 SCENARIOS = [
     clean, findings, changed_lines_first, fail_on_and_quiet, malformed, broken_seal, intact_seal, shortened_seal, deleted_seal,
     widened_scope, formats_of_changes, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, mismatch, outside_of_the_repository,
-    other_events, configuration, shallow_clones, getting_the_binary, building,
+    other_events, configuration, shallow_clones, no_base_no_pass, policy_of_the_target, links_and_binaries, getting_the_binary, building,
 ]
 
 

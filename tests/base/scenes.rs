@@ -340,6 +340,58 @@ fn no_digest_forges_an_output() {
     assert!(ran.stdout.starts_with("verdict=findings\n") && ran.stdout.ends_with("seal_digest=\n"), "{ran:?}");
 }
 
+/// A hook that compares with HEAD runs before the first commit too; nothing but that is let pass without a base.
+#[test]
+fn before_the_first_commit_there_was_nothing() {
+    for format in ["sha1", "sha256"] {
+        let repository = Repository::new();
+        std::fs::remove_dir_all(repository.path(".git")).unwrap();
+        repository.git(&["init", "--quiet", "--initial-branch=main", &format!("--object-format={format}")]);
+        repository.write("runs/a.jsonl", records(&["a", "b"]));
+        assert_eq!(repository.run(&["seal-all", "runs"]).code, 0);
+        let ran = repository.run(&["audit", "--base", "HEAD", "--fail-on", "error", "runs"]);
+        assert_eq!(ran.code, 0, "{format}: {ran:?}");
+        for base in ["HEAD^", "main", "origin/main"] {
+            assert_eq!(repository.run(&["audit", "--base", base, "runs"]).code, 2, "{format} {base}");
+        }
+        // a branch without a commit in a repository that has some is no beginning
+        repository.commit("first");
+        assert_eq!(repository.run(&["audit", "--base", "HEAD", "runs"]).code, 0);
+        std::fs::remove_file(repository.path("runs/a.sealed.jsonl")).unwrap();
+        let ran = repository.run(&["audit", "--base", "HEAD", "runs"]);
+        assert!(ran.code == 1 && ran.stdout.contains("seal-deleted"), "{format}: {ran:?}");
+        repository.git(&["symbolic-ref", "HEAD", "refs/heads/other"]);
+        assert_eq!(repository.run(&["audit", "--base", "HEAD", "runs"]).code, 2, "{format}");
+    }
+}
+
+/// Seals are held against where the branch began, policies against the branch it goes to.
+#[test]
+fn policies_are_read_from_their_own_base() {
+    let scope = |tools: &str| format!("{{\"agent\":\"x\",\"allowed_tools\":[{tools}]}}");
+    let repository = sealed(&["a", "b"]);
+    repository.write("scope.json", scope("\"a\",\"b\""));
+    repository.commit("wide");
+    repository.git(&["branch", "topic"]);
+    repository.write("scope.json", scope("\"a\""));
+    std::fs::remove_file(repository.path("runs/a.sealed.jsonl")).unwrap();
+    repository.write("toolreplay.toml", "min-level = \"note\"\n");
+    repository.commit("narrow");
+    repository.git(&["checkout", "--quiet", "topic"]);
+    let audit = ["audit", "--base", "main^", "--policy-base", "main", "--scope", "scope.json", "runs"];
+    let ran = repository.run(&audit);
+    assert!(ran.code == 1 && ran.stdout.contains("permission-overreach"), "{ran:?}");
+    assert!(!ran.stdout.contains("policy-changed") && !ran.stdout.contains("seal-"), "{ran:?}");
+    repository.write("scope.json", scope("\"a\",\"b\",\"c\""));
+    let ran = repository.run(&audit);
+    assert!(ran.stdout.contains("policy-changed") && ran.stdout.contains("permission-overreach"), "{ran:?}");
+    for bad in ["nowhere", "", "--help"] {
+        let ran = repository.run(&["audit", "--base", "main", "--policy-base", bad, "runs"]);
+        assert!(ran.code == 2 && ran.stdout.is_empty(), "{bad}: {ran:?}");
+    }
+    assert_eq!(repository.run(&["audit", "--policy-base", "main", "runs"]).code, 2);
+}
+
 #[test]
 fn an_attestation_names_the_policy_that_was_in_force() {
     let repository = Repository::new();
@@ -446,4 +498,28 @@ fn a_seal_that_is_renamed_leaves_a_mark() {
     repository.commit("head");
     let ran = repository.run(&["audit", "--base", "HEAD^", "runs"]);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn a_key_that_was_taken_back_vouches_for_nothing() {
+    let repository = Repository::new();
+    repository.write("runs/a.jsonl", records(&["a"]));
+    assert_eq!(repository.run(&["keygen", "ci"]).code, 0);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    std::fs::rename(repository.path("ci.pub"), repository.path("trusted.keys")).unwrap();
+    repository.commit("base");
+    repository.run(&["seal-all", "runs", "--sign", "ci.key"]);
+    repository.commit("head");
+    let audit = |policy: &str| {
+        let trust = ["--trust", "trusted.keys", "--require-signature", "runs"];
+        repository.run(&[&["audit", "--base", "topic^", "--policy-base", policy][..], &trust].concat())
+    };
+    assert_eq!(audit("topic^").code, 0, "{:?}", audit("topic^"));
+    // the target branch has no such file any more
+    repository.git(&["checkout", "--quiet", "-b", "target", "topic^"]);
+    repository.git(&["rm", "--quiet", "trusted.keys"]);
+    repository.git(&["commit", "--quiet", "-m", "nobody is trusted"]);
+    repository.git(&["checkout", "--quiet", "topic"]);
+    let ran = audit("target");
+    assert!(ran.code == 1 && ran.stdout.contains("no trusted key signed it"), "{ran:?}");
 }

@@ -289,7 +289,10 @@ fn sessions_are_told_by_content_alone() {
     // zero bytes are what a power cut leaves
     std::fs::write(&broken, [0; 500]).unwrap();
     assert_eq!((made.audit(&[]).0, run(["import", made.path()]).code), (2, 2));
-    std::fs::rename(&broken, broken.with_extension("json")).unwrap();
+    let other = broken.with_extension("json");
+    std::fs::rename(&broken, &other).unwrap();
+    assert_eq!((made.audit(&[]).0, run(["import", made.path()]).code), (2, 2));
+    std::fs::write(&other, "what somebody noted").unwrap();
     let ran = run(["import", made.path()]);
     assert!(ran.stdout.lines().count() == 1 && ran.stderr.contains("; passed over"), "{}", ran.stderr);
 }

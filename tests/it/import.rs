@@ -147,6 +147,10 @@ fn only_what_was_named_must_be_a_recording() {
     let folder = tempfile::tempdir().unwrap();
     written(&folder, "package.json", "{\"name\":\"x\",\"version\":\"1\"}");
     written(&folder, "notes/data.json", "[1,2,3]");
+    written(&folder, "tsconfig.json", "// a comment\n{\n  \"compilerOptions\": {\"strict\": true},\n}\n");
+    written(&folder, "train.jsonl", &"{\"text\":\"a\"}\n".repeat(100));
+    written(&folder, "pairs.ndjson", &"{\"prompt\":\"a\",\"response\":\"b\",\"index\":1}\n".repeat(100));
+    written(&folder, "cut.json", "{\"name\":\"x\",\"version\":");
     written(&folder, "readme.txt", "hello");
     let text = [call(0, "m1", "a", "Read", json!({"file_path": "a"})), answer(1, "a", "A")].concat();
     written(&folder, "runs/s.jsonl", &text);
@@ -154,9 +158,94 @@ fn only_what_was_named_must_be_a_recording() {
     let (code, report) = audit(folder.path(), &[]);
     assert_eq!((code, &report["coverage"]["files"], report["files"].as_array().unwrap().len()), (0, &json!(1), 1));
     let not_judged = report["coverage"]["not_judged"].to_string();
-    assert!(not_judged.contains("2 other files in folders, by their content no recordings"), "{not_judged}");
+    assert!(not_judged.contains("6 other files in folders, by their content no recordings"), "{not_judged}");
     assert!(not_judged.contains("1 other file in folders, by their names no transcripts"), "{not_judged}");
     assert_eq!(run(["audit", "--no-config", folder.path().join("package.json").to_str().unwrap()]).code, 2);
+}
+
+/// What looks like a recording, by its name or its start, and cannot be read fails the run, whatever lies beside it.
+#[test]
+fn a_damaged_recording_in_a_folder_is_no_file_of_another_kind() {
+    let atif =
+        json!({"schema_version": "ATIF-v1.2", "agent": {"name": "x"}, "steps": [{"step_id": 1, "source": "user"}]});
+    let (atif, line) = (atif.to_string(), call(0, "m1", "a", "Read", json!({"file_path": "a"})));
+    let packed = |text: &str| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut out, text.as_bytes()).unwrap();
+        out.finish().unwrap()
+    };
+    let pretty = |text: &str| text.replace(":{", ":\n{");
+    let (gz, text) = (packed(&line), line.as_bytes());
+    let junk = "{\"text\":\"nothing\"}\n".repeat(60);
+    for (name, bytes) in [
+        ("cut.jsonl.gz", gz[..gz.len() - 9].to_vec()),
+        ("head.jsonl.gz", [b"XX", &gz[2..]].concat()),
+        ("crc.jsonl.gz", {
+            let mut bad = gz.clone();
+            let at = bad.len() - 6;
+            bad[at] ^= 1;
+            bad
+        }),
+        ("head.json.gz", [b"XX", &packed(&atif)[2..]].concat()),
+        ("cut.json", atif.as_bytes()[..atif.len() - 10].to_vec()),
+        ("lines.json", pretty(&atif).as_bytes()[..atif.len() - 10].to_vec()),
+        ("first.json", [b"\x01", &atif.as_bytes()[..]].concat()),
+        ("zeros.json", vec![0; 500]),
+        ("cut.json.gz", packed(&atif[..atif.len() - 10])),
+        ("cut.traj", b"{\"trajectory\": [{\"action\": \"ls".to_vec()),
+        ("other.traj", b"{\"a\": 1}".to_vec()),
+        ("other.eval", b"{\"a\": 1}".to_vec()),
+        ("bytes.eval", vec![1, 2, 3]),
+        ("bytes.jsonl.zst", b"\x28\xb5\x2f\xfd\x00".to_vec()),
+        ("text.jsonl.zst", text[..20].to_vec()),
+        ("text.jsonl", b"not JSON".to_vec()),
+        ("later.jsonl", [junk.as_bytes(), text].concat()),
+        ("native.jsonl", b"{\"index\":0,\"tool\":\"t\",\"args\":{}}\n".to_vec()),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        written(&folder, "good.jsonl", &[line.clone(), answer(1, "a", "A")].concat());
+        let (code, report) = audit(folder.path(), &[]);
+        let findings = report["findings"].as_array().unwrap();
+        assert!(code == 2 && findings.len() == 1, "{name}: {code} {report:#}");
+        let file = findings[0]["file"].as_str().or(report["files"][0]["path"].as_str()).unwrap_or_default();
+        assert_eq!(findings[0]["kind"], "malformed-transcript", "{name} {file}");
+        let ran = run(["import", folder.path().to_str().unwrap()]);
+        if name != "native.jsonl" {
+            assert_eq!(ran.code, 2, "{name}: {}", ran.stderr);
+        }
+    }
+}
+
+/// JSON of no known format is called that, with what was near.
+#[test]
+fn what_is_no_recording_is_called_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, said) in [
+        (
+            "{\n \"name\": \"x\"\n}\n",
+            "neither a transcript nor a recording: valid JSON in no known format: an object with 'name'; no format is near",
+        ),
+        (
+            "[\n {\"type\": \"user\", \"message\": {\"a\": 1}, \"num_turns\": 3}\n]\n",
+            "valid JSON in no known format: a list; nearest: claude-stream-json (it has 'type', 'message', 'num_turns', and lacks 'session_id', 'subtype'",
+        ),
+        ("{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2}\n", "line 1: unexpected field(s): a, b; nor is it in a format"),
+        ("{\"name\": \"x\"", "line 1: column 13: not JSON: truncated"),
+    ] {
+        let path = written(&folder, "it.json", text);
+        let path = path.to_str().unwrap();
+        let (audit, import) = (run(["audit", "--no-config", path]), run(["import", path]));
+        assert_eq!((audit.code, import.code), (2, 2));
+        let all = audit.stdout + &audit.stderr;
+        assert!(all.contains(said), "{all}");
+        assert!(said.contains("line 1") || !all.contains("truncated"), "{all}");
+        assert!(
+            !said.contains("valid JSON") || import.stderr.contains("valid JSON in no known format"),
+            "{}",
+            import.stderr
+        );
+    }
 }
 
 #[test]

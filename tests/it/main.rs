@@ -21,6 +21,8 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(unix)]
 mod redact;
 mod refusals;

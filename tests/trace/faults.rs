@@ -169,7 +169,7 @@ fn killed_hard_what_was_captured_is_readable() {
 
 #[test]
 fn asked_to_stop_it_lets_streams_end() {
-    for signal in ["TERM", "INT"] {
+    for signal in ["TERM", "INT", "HUP"] {
         let (go, wait) = channel::<()>();
         let wait = Mutex::new(wait);
         let upstream = Upstream::start(move |_, stream| {
@@ -223,37 +223,88 @@ fn asked_to_stop_it_marks_streams_that_do_not_end() {
 }
 
 #[test]
-fn a_full_disk_costs_captures_and_no_traffic() {
-    let temporary = tempfile::tempdir().unwrap();
-    let folder = temporary.path().join("small");
-    std::fs::create_dir(&folder).unwrap();
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k,nr_inodes=40", "none"])
-        .arg(&folder)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: a small file system cannot be mounted here");
-        return;
+fn on_a_full_disk_nothing_is_sent_unrecorded() {
+    for best_effort in [false, true] {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("small");
+        std::fs::create_dir(&folder).unwrap();
+        let mounted =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=600k", "none"]).arg(&folder).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: a small file system cannot be mounted here");
+            return;
+        }
+        let upstream = Upstream::fixed(sse(tool_stream().as_bytes()));
+        let mut flags = vec!["--max-capture-bytes", "65536"];
+        if best_effort {
+            flags.extend(["--record", "best-effort"]);
+        }
+        let proxy = Proxy::at(&upstream.base(), &flags, &[], folder.clone(), temporary);
+        let body = chat_body().replace("hello", &"h".repeat(20_000));
+        let replies: Vec<Reply> = (0..60).map(|_| proxy.send(CHAT, &body)).collect();
+        let recorded = proxy.files();
+        assert!(recorded.len() > 3 && recorded.len() < 60, "{}", recorded.len());
+        // What was recorded is recorded whole.
+        for file in &recorded {
+            let capture = proxy.capture(&file.file_stem().unwrap().to_string_lossy());
+            assert_eq!((capture.status().as_str(), capture.calls().len()), ("ok", 2));
+        }
+        if best_effort {
+            assert!(replies.iter().all(|got| got.status == 200 && got.body == tool_stream().as_bytes()));
+            assert_eq!(upstream.count(), 60);
+            eventually("the log tells", || proxy.log().matches("sent on UNRECORDED").count() == 60 - recorded.len());
+        } else {
+            let sent = replies.iter().filter(|got| got.status == 200).count();
+            assert_eq!((sent, upstream.count()), (recorded.len(), recorded.len()));
+            let refused = replies.last().unwrap();
+            assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!("capture_unavailable")));
+            // Room again, and all is as before.
+            for file in &recorded {
+                std::fs::remove_file(file).unwrap();
+            }
+            assert_eq!(proxy.send(CHAT, &body).status, 200);
+        }
+        drop(proxy);
+        let _ = std::process::Command::new("umount").arg("-l").arg(&folder).status();
     }
-    let upstream = Upstream::fixed(sse(tool_stream().as_bytes()));
-    let proxy = Proxy::at(&upstream.base(), &[], &[], folder.clone(), temporary);
-    let body = chat_body().replace("hello", &"h".repeat(20_000));
-    for _ in 0..10 {
-        let got = proxy.send(CHAT, &body);
-        assert_eq!((got.status, got.body.as_slice()), (200, tool_stream().as_bytes()));
+}
+
+/// A client need not wait for the end mark of a reply that has said why it ends.
+#[test]
+fn a_client_that_leaves_before_a_late_end_mark_has_whole_calls() {
+    let reply = tool_stream().replace("data: [DONE]\n\n", "");
+    let (left, leaves) = channel::<()>();
+    let leaves = Mutex::new(leaves);
+    let text = reply.clone();
+    let upstream = Upstream::start(move |request, stream| {
+        if request.body.windows(6).any(|part| part == b"\"tool\"") {
+            let done = json!({"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}]});
+            return drop(stream.write_all(&json_reply(&done)));
+        }
+        let mut all = sse(text.as_bytes());
+        all.truncate(all.len() - 5);
+        stream.write_all(&all).unwrap();
+        wait_closed(stream);
+        left.send(()).unwrap();
+    });
+    let proxy = Proxy::start(&upstream, &[]);
+    let mut reader = BufReader::new(open(&proxy, &chat_body()));
+    let (_, headers) = read_head(&mut reader);
+    let mut body = Vec::new();
+    while body.len() < reply.len() {
+        read_chunk(&mut reader, &mut body).unwrap();
     }
-    eventually("the log tells", || proxy.log().contains("write failed"));
-    // Without room for another file, nothing is sent unrecorded.
-    let mut statuses = Vec::new();
-    for _ in 0..40 {
-        statuses.push(proxy.send(CHAT, &body).status);
-    }
-    let sent = upstream.count();
-    assert_eq!((statuses.first(), statuses.last()), (Some(&200), Some(&503)));
-    assert_eq!(sent, 10 + statuses.iter().filter(|&&status| status == 200).count());
-    for file in proxy.files() {
-        toolreplay::trace::read::read(&file).unwrap();
-    }
-    drop(proxy);
-    let _ = std::process::Command::new("umount").arg("-l").arg(&folder).status();
+    drop(reader);
+    leaves.lock().unwrap().recv().unwrap();
+    let id = headers.iter().find(|(name, _)| name == "x-toolreplay-request-id").unwrap().1.clone();
+    let capture = proxy.capture(&id);
+    assert_eq!((capture.status().as_str(), capture.issues()), ("ok", vec!["missing_stream_done"]));
+    assert!(
+        capture.end.data["model_requested_tools"].as_array().unwrap().iter().all(|call| call.get("partial").is_none())
+    );
+    let call = |id: &str, path: &str| json!({"id": id, "type": "function", "function": {"name": "read_file", "arguments": json!({"path": path}).to_string()}});
+    let next = proxy.capture_of(&proxy.chat(&json!({"messages": [
+        {"role": "assistant", "tool_calls": [call("call_a", "é東🌦.md"), call("call_b", "b.md")]},
+        {"role": "tool", "tool_call_id": "call_a", "content": "A"}, {"role": "tool", "tool_call_id": "call_b", "content": "B"}]})));
+    assert_eq!(next.start.data["parent_request_ids"], json!([id]));
 }

@@ -165,7 +165,7 @@ fn without_a_capture_nothing_is_sent() {
     let got = proxy.chat(&json!({"messages": []}));
     assert_eq!((got.status, &got.json()["error"]["code"]), (503, &json!("capture_unavailable")));
     assert_eq!(upstream.count(), 0);
-    eventually("the log tells", || proxy.log().contains("capture cannot be created"));
+    eventually("the log tells", || proxy.log().contains("capture cannot be made"));
 }
 
 #[test]

@@ -20,3 +20,4 @@ mod streaming;
 mod support;
 mod tls;
 mod viewer;
+mod wire;

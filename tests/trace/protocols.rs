@@ -68,6 +68,7 @@ fn responses_as_json() {
     let next = proxy.capture_of(&proxy.send(RESPONSES, &body));
     assert_eq!((next.association(), next.session()), ("response_reference", first.session()));
     assert_eq!(next.start.data["parent_request_ids"], json!([first.start.trace_id]));
+    assert_eq!(next.start.data["unlinked_tool_results"], json!(["call_1"]), "that reply asked for nothing");
     // The reply above had the same id: now two replies could be meant.
     assert_eq!(
         proxy.capture_of(&proxy.send(RESPONSES, &body)).start.data["association_reason"],
@@ -119,6 +120,42 @@ fn responses_as_a_stream() {
     assert_eq!((failed.status().as_str(), failed.error_type()), ("error", "server_error"));
     let failed = run(events(&[all[0].clone(), json!({"type": "error", "code": "rate_limit", "message": "m"})]));
     assert_eq!((failed.status().as_str(), failed.error_type()), ("error", "error"));
+}
+
+/// Requests that name the reply they continue have no history, and their results find their calls all the same; whatever
+/// names the session.
+#[test]
+fn results_of_a_named_reply_find_their_calls() {
+    let upstream = Upstream::start(|request, stream| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let output = match body.get("previous_response_id") {
+            Some(_) => json!([]),
+            None => json!([function_call("call_1", "{\"n\":1}"), function_call("call_2", "{\"n\":2}")]),
+        };
+        let id = format!("resp_{}", body["model"].as_str().unwrap());
+        let _ = stream.write_all(&json_reply(&response(&id, &output)));
+    });
+    let proxy = Proxy::start(&upstream, &[]);
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": id});
+    for session in ["", "\nx-toolreplay-trace-id: one", "\nsession-id: two"] {
+        let head = format!("{RESPONSES}{session}");
+        // the same ids in each session
+        let model = format!("m{}", session.len());
+        let first = proxy.capture_of(&proxy.send(&head, json!({"model": model, "input": "hello"}).to_string()));
+        let body = json!({"model": "next", "previous_response_id": format!("resp_{model}"), "input": [output("call_2"), output("call_1"), output("call_9")]});
+        let next = proxy.capture_of(&proxy.send(&head, body.to_string()));
+        assert_eq!(next.session(), first.session());
+        assert_eq!(next.start.data["parent_request_ids"], json!([first.start.trace_id]), "{session}");
+        assert_eq!(next.start.data["unlinked_tool_results"], json!(["call_9"]), "{session}");
+    }
+    let run = |command: &str| {
+        let mut ran = std::process::Command::new(env!("CARGO_BIN_EXE_toolreplay"));
+        let ran = ran.args([command, "--allow-loss"]).arg(&proxy.folder).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let records = run("import");
+    assert_eq!(records.matches("\"content\":\"call_1\"").count(), 3, "{records}");
+    assert_eq!(records.matches("\"content\":\"call_2\"").count(), 3, "{records}");
 }
 
 const MESSAGES: &str = "POST /v1/messages?beta=true\ncontent-type: application/json\nx-api-key: key-of-the-client\nanthropic-version: 2023-06-01\nanthropic-beta: b1,b2";

@@ -465,18 +465,15 @@ impl Captured {
     }
 }
 
-/// Waits for something to become true. How long that takes is the machine's affair: whoever runs the tests stops one that
-/// hangs, and sees here what it waits for.
+/// Waits for something to become true, as long as the machine takes. What never comes is told after minutes.
 pub(crate) fn eventually(what: &str, mut check: impl FnMut() -> bool) {
-    for look in 1_u64.. {
+    for _ in 0..60_000 {
         if check() {
             return;
         }
-        if look % 4000 == 0 {
-            eprintln!("still waiting: {what}");
-        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    panic!("still waiting: {what}");
 }
 
 /// Files of a folder by name.

@@ -73,11 +73,17 @@ fn sessions_of_a_folder() {
     }
     std::fs::write(proxy.folder.join("empty.jsonl"), "").unwrap();
     std::fs::write(proxy.folder.join("notes.txt"), "not a capture").unwrap();
+    let out = show(&[proxy.folder.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(2), "an empty file is no capture");
+    let shown: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(shown["unreadable"][0]["path"].as_str().unwrap().ends_with("empty.jsonl"), "{shown}");
+    std::fs::remove_file(proxy.folder.join("empty.jsonl")).unwrap();
     let shown = json_of(&proxy.folder);
+    assert_eq!(shown["unreadable"], json!([]));
     let sessions = shown["sessions"].as_array().unwrap();
     let count = |at: usize| sessions[at]["captures"].as_array().unwrap().len();
-    assert_eq!((sessions.len(), count(0), count(1), shown["files"].as_u64()), (2, 2, 1, Some(4)));
-    assert_eq!(shown["other_captures"].as_array().unwrap().len(), 1);
+    assert_eq!((sessions.len(), count(0), count(1), shown["files"].as_u64()), (2, 2, 1, Some(3)));
+    assert_eq!(shown["other_captures"].as_array().unwrap().len(), 0);
 
     let out = show(&[proxy.folder.to_str().unwrap(), "--format", "text"]);
     let text = String::from_utf8(out.stdout).unwrap();
@@ -99,4 +105,57 @@ fn sessions_of_a_folder() {
     );
     let out = Command::new("bash").args(["-c", &format!("set -o pipefail; {command}")]).output().unwrap();
     assert!(out.status.success() && out.stderr.is_empty(), "{out:?}");
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = folder.path().join("good.jsonl");
+    let recorder = Recorder::new(Options { output: Some(good.clone()), ..Options::default() }).unwrap();
+    recorder.span(Kind::Tool, "read", json!({})).end(json!("text"));
+    recorder.finish();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    std::fs::create_dir(folder.path().join(".hidden")).unwrap();
+    std::fs::copy(&good, folder.path().join("sub/again.jsonl")).unwrap();
+    std::fs::copy(&good, folder.path().join(".hidden/a.jsonl")).unwrap();
+    std::fs::copy(&good, elsewhere.path().join("far.jsonl")).unwrap();
+    let link = |to: &std::path::Path, from: std::path::PathBuf| std::os::unix::fs::symlink(to, from);
+    link(&elsewhere.path().join("far.jsonl"), folder.path().join("link.jsonl")).unwrap();
+    link(elsewhere.path(), folder.path().join("folder")).unwrap();
+    let view = |code: i32| -> (Value, String) {
+        let out = show(&[folder.path().to_str().unwrap()]);
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+        let text = show(&[folder.path().to_str().unwrap(), "--format", "text"]);
+        assert_eq!(text.status.code(), Some(code));
+        (serde_json::from_slice(&out.stdout).unwrap(), String::from_utf8(text.stdout).unwrap())
+    };
+    // the file, its copy below and the file behind the link, as an audit has them
+    assert_eq!(view(0).0["other_captures"].as_array().unwrap().len(), 3);
+    std::fs::write(folder.path().join("junk.jsonl"), "{\"a\":1}\nhello\n").unwrap();
+    std::fs::write(folder.path().join("empty.jsonl"), "").unwrap();
+    link(std::path::Path::new("nowhere"), folder.path().join("lost.jsonl")).unwrap();
+    let (shown, text) = view(2);
+    assert_eq!(shown["other_captures"].as_array().unwrap().len(), 3);
+    let named = |shown: &Value| -> Vec<String> {
+        let name = |one: &Value| one["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        shown["unreadable"].as_array().unwrap().iter().map(name).collect()
+    };
+    assert_eq!(named(&shown), ["lost.jsonl", "empty.jsonl", "junk.jsonl"]);
+    assert!(text.contains("unreadable") && text.contains("it is empty"), "{text}");
+    for file in ["junk.jsonl", "empty.jsonl", "lost.jsonl"] {
+        let out = show(&[folder.path().join(file).to_str().unwrap()]);
+        assert!(out.status.code() == Some(2) && out.stdout.is_empty() && out.stderr.starts_with(b"error: "), "{out:?}");
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+    }
+    // a folder that may not be entered, unless by who may do everything
+    use std::os::unix::fs::PermissionsExt;
+    let closed = folder.path().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    let may_enter = std::fs::read_dir(&closed).is_ok();
+    let (shown, _) = view(if may_enter { 0 } else { 2 });
+    assert_eq!(named(&shown), if may_enter { vec![] } else { vec!["closed".to_owned()] });
+    assert_eq!(shown["other_captures"].as_array().unwrap().len(), 3);
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
 }

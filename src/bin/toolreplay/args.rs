@@ -117,6 +117,11 @@ pub(crate) struct AuditArgs {
     #[command(flatten)]
     pub(crate) signing: Signing,
 
+    /// Read the scope file, the configuration and the trusted keys from this revision instead of the base: the tip of the
+    /// branch that a change goes to, where the base is the commit in which it left
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, requires = "base")]
+    pub(crate) policy_base: Option<String>,
+
     /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
     #[arg(long)]
     pub(crate) seals_only: bool,

@@ -43,7 +43,7 @@ pub(crate) fn judged_by<'p>(
     for path in paths {
         let name = place.input(path).from_root;
         let old = match (base, place.inside(path)) {
-            (Some(base), Some(inside)) => base.read(&inside)?,
+            (Some(base), Some(inside)) => base.read_policy(&inside)?,
             _ => None,
         };
         let digests = match old {

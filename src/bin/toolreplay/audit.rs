@@ -8,6 +8,7 @@ use crate::output::{self, ReportTarget};
 use crate::{attest, changes, guard, progress, recordings, scope, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use toolreplay::audit::{
     self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Signing, Verdict,
 };
@@ -17,13 +18,13 @@ use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
-use toolreplay::scope::Scope;
+use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 
 pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let place = Place::current()?;
-    let base = args.base.as_deref().map(|name| Base::open(&place, name)).transpose()?;
+    let base = args.base.as_deref().map(|name| Base::open(&place, name, args.policy_base.as_deref())).transpose()?;
     let mut changes = Vec::new();
     let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
     config.fill(&mut args, &place)?;
@@ -36,7 +37,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
-        Some(path) => Some(read_scope(path, &place, base.as_ref(), &mut changes)?),
+        Some(path) => Some(Arc::new(Applied::from(read_scope(path, &place, base.as_ref(), &mut changes)?))),
         None => None,
     };
     let trust = match &args.signing.trust {
@@ -61,7 +62,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         allow_empty: args.allow_empty,
     };
     let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(mutators, scope), args.importing.options());
+    let plan = Plan::Audit(Ruleset::audit(mutators, scope.clone()), args.importing.options());
     let so_far = Progress::default();
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
@@ -82,6 +83,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         false => (Command::Audit, outcomes),
     };
     let mut report = Report::with_changes(command, &found.inputs, outcomes, changes, has_scope, &settings);
+    if let Some(scope) = &scope {
+        report.held_against(scope);
+    }
     report.pass_over(found.passed_over);
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
@@ -99,12 +103,19 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
 }
 
 /// Reads the scope file as the base revision has it, where it has it.
-fn read_scope(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Scope> {
+fn read_scope(
+    path: &Path,
+    place: &Place,
+    base: Option<&Base>,
+    changes: &mut Vec<Change>,
+) -> anyhow::Result<ScopePolicy> {
     let Some(base) = base else { return scope::read(path) };
     let judged = changes::policy(base, place, path, Policy::Scope)?;
     changes.extend(judged.change);
     match judged.text {
-        Some(text) => Scope::parse(&text).with_context(|| format!("{} of '{}'", path.display(), base.name)),
+        Some(text) => {
+            ScopePolicy::read(&text).with_context(|| format!("{} of '{}'", path.display(), base.policy_name()))
+        }
         None => scope::read(path),
     }
 }
@@ -114,11 +125,11 @@ fn read_scope(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec
 fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Trust> {
     let Some(base) = base.filter(|_| place.inside(path).is_some()) else { return signing::trust(path) };
     let judged = changes::policy(base, place, path, Policy::Trust)?;
-    let added = judged.change.is_some();
     changes.extend(judged.change);
     match judged.text {
-        Some(text) => signing::parsed(&text, &format!("{} of '{}'", path.display(), base.name)),
-        None if added => Ok(Trust::default()),
+        Some(text) => signing::parsed(&text, &format!("{} of '{}'", path.display(), base.policy_name())),
+        // a key that only this revision has, or that was taken back since it began, vouches for nothing
+        None if path.exists() => Ok(Trust::default()),
         None => signing::trust(path),
     }
 }
@@ -176,7 +187,7 @@ impl Loaded {
         let mut shown = path.display().to_string();
         let text = match text.zip(base) {
             Some((text, base)) => {
-                shown = format!("{shown} of '{}'", base.name);
+                shown = format!("{shown} of '{}'", base.policy_name());
                 String::from_utf8(text).with_context(|| format!("cannot read {shown}"))?
             }
             None => {

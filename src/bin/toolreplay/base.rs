@@ -32,6 +32,8 @@ pub(crate) struct Base {
     /// As it was named.
     pub(crate) name: String,
     blobs: Arc<Blobs>,
+    /// The revision that policies are read from, if that is another one.
+    policy: Option<(String, Arc<Blobs>)>,
 }
 
 /// What the base revision has among the paths that are audited.
@@ -46,17 +48,27 @@ pub(crate) struct Listing {
 }
 
 impl Base {
-    /// Resolves a revision.
-    pub(crate) fn open(place: &Place, name: &str) -> anyhow::Result<Base> {
+    /// Resolves a revision, and the one that policies are read from.
+    pub(crate) fn open(place: &Place, name: &str, policy: Option<&str>) -> anyhow::Result<Base> {
         let Some(root) = place.root.clone() else {
             bail!("--base needs a git repository, and the working directory is in none");
         };
-        if name.is_empty() || name.starts_with('-') {
-            bail!("--base '{name}' is no revision; expected a commit, a branch or a tag");
-        }
-        let Some(id) = git::commit(&root, name)? else { return Err(missing(&root, name)) };
-        let blobs = Arc::new(Blobs::new(&root, &id));
-        Ok(Base { root, name: name.to_owned(), blobs })
+        let resolved = |option: &str, name: &str| {
+            if name.is_empty() || name.starts_with('-') {
+                bail!("{option} '{name}' is no revision; expected a commit, a branch or a tag");
+            }
+            let id = match git::commit(&root, name)? {
+                Some(id) => id,
+                // before the first commit there was nothing, and a hook that runs before it asks for that
+                None if name == "HEAD" && git::has_no_commit(&root)? => git::empty_tree(&root)?,
+                None => return Err(missing(&root, name)),
+            };
+            Ok(Arc::new(Blobs::new(&root, &id)))
+        };
+        let blobs = resolved("--base", name)?;
+        let policy = policy.map(|name| Ok::<_, anyhow::Error>((name.to_owned(), resolved("--policy-base", name)?)));
+        let policy = policy.transpose()?;
+        Ok(Base { name: name.to_owned(), blobs, policy, root })
     }
 
     /// The commit's object id.
@@ -109,16 +121,22 @@ impl Base {
         blobs.open(path).with_context(|| format!("cannot read '{}' of '{}'", shown.display(), self.name))
     }
 
-    /// The whole of a small file in the base revision, if it has it.
-    pub(crate) fn read(&self, path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-        let Some(blob) = self.open_file(path)? else { return Ok(None) };
-        let shown = format!("{} of '{}'", path.display(), self.name);
-        let mut text = Vec::new();
-        blob.take(POLICY + 1).read_to_end(&mut text).with_context(|| format!("cannot read {shown}"))?;
-        if text.len() as u64 > POLICY {
-            bail!("{shown} is larger than {} MiB", POLICY >> 20);
+    /// A policy as the revision has it that policies are read from, if it has it.
+    pub(crate) fn read_policy(&self, path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+        match &self.policy {
+            Some((name, blobs)) => read(blobs, name, path),
+            None => read(&self.blobs, &self.name, path),
         }
-        Ok(Some(text))
+    }
+
+    /// The name of that revision.
+    pub(crate) fn policy_name(&self) -> &str {
+        self.policy.as_ref().map_or(&self.name, |(name, _)| name)
+    }
+
+    /// A policy as it was when the change began, where policies are read from another revision than that.
+    pub(crate) fn read_earlier_policy(&self, path: &Path) -> anyhow::Result<Option<Option<Vec<u8>>>> {
+        self.policy.as_ref().map(|_| read(&self.blobs, &self.name, path)).transpose()
     }
 
     /// The lines of a file that the base revision has not, given its path from the root and where it is now.
@@ -139,6 +157,19 @@ impl Base {
         let found = git::tree(&self.root, &head, &[])?.into_iter().find(same);
         Ok(found.map(|entry| entry.path).filter(|path| self.root.join(path).is_file()))
     }
+}
+
+/// The whole of a small file in a revision, if it has it.
+fn read(blobs: &Arc<Blobs>, name: &str, path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let shown = format!("{} of '{name}'", path.display());
+    let opened = blobs.open(path).with_context(|| format!("cannot read '{}' of '{name}'", path.display()))?;
+    let Some(blob) = opened else { return Ok(None) };
+    let mut text = Vec::new();
+    blob.take(POLICY + 1).read_to_end(&mut text).with_context(|| format!("cannot read {shown}"))?;
+    if text.len() as u64 > POLICY {
+        bail!("{shown} is larger than {} MiB", POLICY >> 20);
+    }
+    Ok(Some(text))
 }
 
 /// Whether a file has the content that an object of git has.

@@ -94,17 +94,18 @@ pub(crate) struct Judged {
 /// The scope file or a configuration as the base revision has it.
 pub(crate) fn policy(base: &Base, place: &Place, path: &Path, policy: Policy) -> anyhow::Result<Judged> {
     let Some(inside) = place.inside(path) else { return Ok(Judged { text: None, change: None }) };
-    let text = base.read(&inside)?;
-    Ok(Judged { change: policy_change(place, &inside, policy, text.as_deref(), true)?, text })
+    let text = base.read_policy(&inside)?;
+    Ok(Judged { change: policy_change(base, place, &inside, policy, text.as_deref(), true)?, text })
 }
 
 /// The change of a policy whose text in the base revision is known. `heeded`: whether the run is judged by one that the
 /// base revision lacks.
 fn policy_change(
+    base: &Base,
     place: &Place,
     inside: &Path,
     policy: Policy,
-    base: Option<&[u8]>,
+    text: Option<&[u8]>,
     heeded: bool,
 ) -> anyhow::Result<Option<Change>> {
     let here = place.as_seen(inside);
@@ -117,7 +118,13 @@ fn policy_change(
         }
         _ => Some(fs::read(&here).with_context(|| format!("cannot read {}", here.display()))?),
     };
-    let finding = policy_changed(policy, base, head.as_deref(), heeded);
+    let finding = policy_changed(policy, text, head.as_deref(), heeded);
+    // what only the other branch has changed since, this one has not
+    if let Some(earlier) = base.read_earlier_policy(inside)?
+        && policy_changed(policy, earlier.as_deref(), head.as_deref(), heeded).is_none()
+    {
+        return Ok(None);
+    }
     Ok(finding.map(|finding| change(place, inside, finding)))
 }
 
@@ -137,12 +144,12 @@ pub(crate) fn nearest_config(base: &Base, place: &Place, candidates: &[PathBuf])
     let mut new: Vec<PathBuf> = Vec::new();
     for path in candidates {
         let Some(inside) = place.inside(path) else { continue };
-        if let Some(text) = base.read(&inside)? {
+        if let Some(text) = base.read_policy(&inside)? {
             let mut changes = Vec::new();
             for nearer in &new {
-                changes.extend(policy_change(place, nearer, Policy::Config, None, false)?);
+                changes.extend(policy_change(base, place, nearer, Policy::Config, None, false)?);
             }
-            changes.extend(policy_change(place, &inside, Policy::Config, Some(&text), true)?);
+            changes.extend(policy_change(base, place, &inside, Policy::Config, Some(&text), true)?);
             return Ok(Nearest { path: Some(path.clone()), text: Some(text), changes });
         }
         if path.is_file() {
@@ -150,7 +157,7 @@ pub(crate) fn nearest_config(base: &Base, place: &Place, candidates: &[PathBuf])
         }
     }
     let Some(inside) = new.first() else { return Ok(Nearest::default()) };
-    let change = policy_change(place, inside, Policy::Config, None, true)?;
+    let change = policy_change(base, place, inside, Policy::Config, None, true)?;
     Ok(Nearest { path: Some(place.as_seen(inside)), text: None, changes: change.into_iter().collect() })
 }
 

@@ -74,6 +74,22 @@ pub(crate) fn commit(root: &Path, name: &str) -> anyhow::Result<Option<String>> 
     Ok(Some(id))
 }
 
+/// Whether no branch, no tag and no checked-out revision has a single commit.
+pub(crate) fn has_no_commit(root: &Path) -> anyhow::Result<bool> {
+    let unborn = try_git(root, &["symbolic-ref", "--quiet", "HEAD"])?.is_some();
+    Ok(unborn && git(root, ["for-each-ref", "--count=1"].map(OsString::from))?.is_empty())
+}
+
+/// The object id of the tree that has nothing in it, by the repository's kind of ids. git knows it without having it.
+pub(crate) fn empty_tree(root: &Path) -> anyhow::Result<String> {
+    let format = git(root, ["rev-parse", "--show-object-format"].map(OsString::from))?;
+    Ok(match format.trim_ascii() {
+        b"sha256" => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+        _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    }
+    .to_owned())
+}
+
 fn said(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -104,7 +104,7 @@ fn evidence(path: &Path, writes: Writes) -> io::Result<Option<&'static str>> {
             Layout::Transcript => None,
         },
         Ok(Opening::Foreign(_)) => recording,
-        Ok(Opening::Unknown(..)) | Err(_) => None,
+        Ok(Opening::Unknown(..) | Opening::Other(..)) | Err(_) => None,
     };
     Ok(what)
 }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Input, sessions};
-use toolreplay::formats::{self, Agents, Imported, Opening, Options, Recording, open};
+use toolreplay::formats::{self, Agents, Imported, Opening, Options, Recording, Unknown, open, open_found};
 
 /// The exit code of an import that lost something, where that was not allowed.
 const LOST: u8 = 2;
@@ -104,13 +104,11 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
     for input in inputs {
         let shown = &input.shown;
         let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
-        let opened = match open(source, input.path.as_deref(), options) {
-            Err(formats::ImportError::Refused(why)) if passes_over(input) => {
-                exit::print_note(&format!("{shown}: {why}; passed over"));
-                continue;
-            }
-            opened => opened.map_err(|error| anyhow!("{shown}: {error}"))?,
+        let opened = match &input.path {
+            Some(path) if !input.named => open_found(source, path, options),
+            path => open(source, path.as_deref(), options),
         };
+        let opened = opened.map_err(|error| anyhow!("{shown}: {error}"))?;
         match opened {
             Opening::Foreign(foreign) => {
                 match &mut told {
@@ -128,14 +126,12 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
             Opening::Native(mut source) if !input.named => {
                 let mut start = Vec::new();
                 let _ = io::Read::take(&mut source, 64 << 10).read_to_end(&mut start);
-                if !passes_over(input) && !matches!(start.trim_ascii_start().first(), None | Some(b'{')) {
+                if !matches!(start.trim_ascii_start().first(), None | Some(b'{')) {
                     bail!("{shown}: neither a transcript nor in a format that 'toolreplay formats' lists");
                 }
                 exit::print_note(&format!("{shown}: no recording in another format; passed over"));
             }
-            Opening::Unknown(..) if passes_over(input) => {
-                exit::print_note(&format!("{shown}: no recording; passed over"));
-            }
+            Opening::Other(why) => exit::print_note(&format!("{shown}: no recording: {why}; passed over")),
             Opening::Native(mut source) => {
                 // an empty file is an empty transcript, but a recording of nothing is none
                 let mut start = Vec::new();
@@ -145,8 +141,9 @@ fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<
                 }
                 bail!("{shown}: this is a transcript already; there is nothing to import");
             }
-            Opening::Unknown(_, why, _) => bail!(
-                "{shown}: in no format that 'toolreplay formats' lists: {why}; --from names the format of what is damaged"
+            Opening::Unknown(unknown) => bail!(
+                "{shown}: in no format that 'toolreplay formats' lists: {}; --from names the format of what is damaged",
+                unknown.why
             ),
         }
     }
@@ -158,11 +155,6 @@ fn say_more(told: Option<(&str, u64)>) {
     if let Some((id, count @ 1..)) = told {
         exit::print_note(&format!("{count} more read as {id}"));
     }
-}
-
-/// Whether a file that is no recording is nobody's loss, as in an audit.
-fn passes_over(input: &Input) -> bool {
-    !input.named && input.path.as_deref().is_some_and(formats::may_be_anything)
 }
 
 /// What was taken over and what was not.
@@ -197,10 +189,13 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
     let opened = open(source, input.path.as_deref(), &options).map_err(|error| anyhow!("{}: {error}", input.shown))?;
     let foreign = match (opened, input.path.as_deref().filter(|path| is_plain(path))) {
         (Opening::Foreign(foreign), _) => foreign,
-        (Opening::Native(_) | Opening::Unknown(..), Some(path)) => {
+        (Opening::Native(_) | Opening::Unknown(..) | Opening::Other(..), Some(path)) => {
             return Ok(Transcript::File(path.to_owned(), None));
         }
-        (Opening::Native(source) | Opening::Unknown(source, ..), None) => return Ok(Transcript::Stream(source)),
+        (Opening::Native(source) | Opening::Unknown(Unknown { source, .. }), None) => {
+            return Ok(Transcript::Stream(source));
+        }
+        (Opening::Other(why), None) => bail!("{}: {why}", input.shown),
     };
     exit::print_note(&format!("{}: read as {}: {}", input.shown, foreign.importer.id, foreign.reason));
     let mut recording = Recording::to_write(&options);

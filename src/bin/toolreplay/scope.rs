@@ -1,30 +1,35 @@
 //! `toolreplay scope`: transcripts against what an agent may call.
 
 use crate::args::{Common, ScopeArgs};
-use crate::exit::Outcome;
+use crate::exit::{self, Outcome};
 use crate::inputs::Place;
 use crate::{attest, guard, output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use toolreplay::audit::{Command, Plan};
 use toolreplay::engine::Ruleset;
-use toolreplay::scope::{MAX_SCOPE, Scope};
+use toolreplay::scope::{Applied, MAX_SCOPE, Policy};
 
 pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let targets = output::targets(&args.reports)?;
     guard::reports(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
-    let plan = Plan::Judge(Ruleset::scope(read(&args.scope)?), args.importing.options());
+    let scope = Arc::new(Applied::from(read(&args.scope)?));
+    let plan = Plan::Judge(Ruleset::scope(Arc::clone(&scope)), args.importing.options());
     let inputs = replay::inputs(&args.files)?;
     let mut report = replay::report(Command::Scope, &inputs, &plan, common);
+    report.held_against(&scope);
     attest::subjects(&mut report, &inputs, &targets);
     attest::judged_by(&mut report, &Place::current()?, None, [args.scope.as_path()], &targets)?;
-    output::finish(&report, &targets, args.files.len() == 1, common)
+    let code = output::finish(&report, &targets, args.files.len() == 1, common)?;
+    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    Ok(code)
 }
 
 /// Reads a scope file.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Scope> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Policy> {
     let shown = path.display().to_string();
     let mut text = Vec::new();
     // a pipe would be waited for
@@ -36,5 +41,5 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Scope> {
     if text.len() as u64 > MAX_SCOPE {
         bail!("the scope file {shown} is larger than {} MiB", MAX_SCOPE >> 20);
     }
-    Scope::parse(&text).context(shown)
+    Policy::read(&text).context(shown)
 }

@@ -3,7 +3,7 @@
 use crate::args::Common;
 use crate::exit::{self, Outcome};
 use crate::output;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -73,6 +73,12 @@ impl ShowArgs {
             }
             Format::Text => out.write_all(view.text(output::color(common.color)).as_bytes()),
         })?;
+        if !view.is_whole() {
+            bail!(
+                "not all of '{}' can be read; the view names what is missing under 'unreadable'",
+                self.path.display()
+            );
+        }
         Ok(exit::CLEAN)
     }
 }

@@ -248,7 +248,8 @@ impl Partial {
             Some(before) if differs(before) => {
                 issues.add_named("tool_arguments_conflict", self.id("call_id").unwrap_or(""))
             }
-            None if !self.deltas.is_empty() && differs(&self.deltas) => issues.add("tool_arguments_replaced"),
+            // pieces that are not all there contradict nothing
+            None if !text.starts_with(&self.deltas) && differs(&self.deltas) => issues.add("tool_arguments_replaced"),
             _ => {}
         }
         self.whole = Some(text);

@@ -72,12 +72,14 @@ impl Memory {
 pub(super) struct Associations {
     key: [u8; 32],
     calls: Mutex<Memory>,
+    /// Calls by their request and id, for results that come without their calls.
+    ids: Mutex<Memory>,
     replies: Mutex<Memory>,
 }
 
 impl Associations {
     pub(super) fn new() -> Self {
-        Self { key: clock::random(), calls: Mutex::default(), replies: Mutex::default() }
+        Self { key: clock::random(), calls: Mutex::default(), ids: Mutex::default(), replies: Mutex::default() }
     }
 
     pub(super) fn scope(&self, headers: &HeaderMap) -> Scope {
@@ -92,39 +94,51 @@ impl Associations {
         headers: &HeaderMap,
         head: &Head,
     ) -> Result<Association, &'static str> {
-        let (mut parents, unlinked, mut reason) = self.trace_results(scope, protocol, head);
-        let session_of = |parents: &[Seen]| parents.first().map(|seen| seen.session_id.clone());
-        let linked_session = session_of(&parents);
-
-        let explicit = headers::TRACE_ID.iter().find_map(|name| headers.get(*name));
+        let mut explicit = headers::TRACE_ID.iter().flat_map(|name| headers.get_all(*name));
+        let (first, more) = (explicit.next(), explicit.next().is_some());
+        if more {
+            return Err("the request has more than one trace id header");
+        }
         let agent =
             headers::AGENT_SESSION.iter().find_map(|name| Some((name, headers::label(headers.get(*name)?, 256)?)));
-        let (kind, session_id) = if let Some(value) = explicit {
+        let named = if let Some(value) = first {
             let label =
                 headers::label(value, 128).ok_or("the trace id header must have 1 to 128 printable characters")?;
-            ("explicit_header", self.session(scope, "explicit", label))
-        } else if let Some((name, label)) = agent {
-            ("agent_session_header", self.session(scope, name, label))
-        } else if let Some(previous) = &head.previous_response {
-            let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-            match replies.get(&self.print(scope, &[protocol, "reply", previous], None)) {
-                [only] => {
-                    parents = vec![only.clone()];
-                    ("response_reference", only.session_id.clone())
-                }
-                [] => {
-                    reason = Some("previous_response_not_observed");
-                    ("independent_request", new_session())
-                }
-                _ => {
-                    reason = Some("previous_response_ambiguous");
-                    ("independent_request", new_session())
+            Some(("explicit_header", self.session(scope, "explicit", label)))
+        } else {
+            agent.map(|(name, label)| ("agent_session_header", self.session(scope, name, label)))
+        };
+        let previous = match &head.previous_response {
+            Some(previous) => {
+                let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+                match replies.get(&self.print(scope, &[protocol, "reply", previous], None)) {
+                    [only] => Some(Ok(only.clone())),
+                    [] => Some(Err("previous_response_not_observed")),
+                    _ => Some(Err("previous_response_ambiguous")),
                 }
             }
-        } else if let (None, Some(session)) = (reason, linked_session) {
-            ("tool_call_reference", session)
-        } else {
-            ("independent_request", new_session())
+            None => None,
+        };
+        let seen = previous.as_ref().and_then(|previous| previous.as_ref().ok());
+        let session = named.as_ref().map(|(_, session)| session);
+        let (mut parents, unlinked, mut reason) = self.trace_results(scope, protocol, head, session, seen);
+        let linked_session = parents.first().map(|seen| seen.session_id.clone());
+        let (kind, session_id) = match (named, previous) {
+            (Some(named), _) => named,
+            (None, Some(Ok(only))) => {
+                if !parents.contains(&only) {
+                    parents.insert(0, only.clone());
+                }
+                ("response_reference", only.session_id)
+            }
+            (None, Some(Err(why))) => {
+                reason = Some(why);
+                ("independent_request", new_session())
+            }
+            (None, None) => match (reason, linked_session) {
+                (None, Some(session)) => ("tool_call_reference", session),
+                _ => ("independent_request", new_session()),
+            },
         };
         let independent = kind == "independent_request";
         if independent {
@@ -146,6 +160,8 @@ impl Associations {
         scope: Scope,
         protocol: &str,
         head: &Head,
+        session: Option<&Arc<str>>,
+        previous: Option<&Seen>,
     ) -> (Vec<Seen>, Vec<usize>, Option<&'static str>) {
         if head.results.is_empty() {
             return (Vec::new(), Vec::new(), Some("no_tool_results"));
@@ -159,6 +175,15 @@ impl Associations {
             let nth = head.results[..position].iter().filter(|other| other.id == result.id).count();
             let call = head.history.iter().filter(|call| call.id.is_some() && call.id == result.id).nth(nth);
             let Some(call) = call else {
+                // A reply that is named instead of repeated has its calls by their ids.
+                if let (Some(previous), Some(id)) = (previous, &result.id)
+                    && self.asked(scope, protocol, previous, id)
+                {
+                    if !parents.contains(previous) {
+                        parents.push(previous.clone());
+                    }
+                    continue;
+                }
                 unlinked.push(position);
                 reason = reason.or(Some("tool_result_without_call"));
                 continue;
@@ -168,6 +193,12 @@ impl Associations {
                 if !found.contains(&seen) {
                     found.push(seen);
                 }
+            }
+            if found.len() > 1
+                && let Some(session) = session
+            {
+                // Another session's call of the same id is none of this one.
+                found.retain(|seen| seen.session_id == *session);
             }
             match found[..] {
                 [only] => {
@@ -201,6 +232,21 @@ impl Associations {
         for call in calls.iter().filter(|call| call.complete && call.id.is_some()) {
             memory.add(self.call_print(scope, protocol, call), seen.clone());
         }
+        drop(memory);
+        let mut memory = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in calls.iter().filter(|call| call.complete).filter_map(|call| call.id.as_deref()) {
+            memory.add(self.id_print(scope, protocol, seen, id), seen.clone());
+        }
+    }
+
+    /// Whether the reply to this request asked for a call of this id.
+    fn asked(&self, scope: Scope, protocol: &str, seen: &Seen, id: &str) -> bool {
+        let memory = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        !memory.get(&self.id_print(scope, protocol, seen, id)).is_empty()
+    }
+
+    fn id_print(&self, scope: Scope, protocol: &str, seen: &Seen, id: &str) -> Print {
+        self.print(scope, &[protocol, "id", &seen.request_id, id], None)
     }
 
     fn call_print(&self, scope: Scope, protocol: &str, call: &ToolCall) -> Print {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::association::{Association, Scope, Seen};
 use super::encoding::{self, Undecoded};
+use super::room::Pledge;
 use super::writer::Charge;
 use super::{Shared, headers};
 use crate::trace::event::{self, Coverage, Event, Kind, Phase, RecordType, Source, Status};
@@ -53,6 +54,8 @@ struct CaptureFile {
     events: AtomicU64,
     errors: AtomicU64,
     shared: Arc<Shared>,
+    /// The room on the disk until it is written.
+    _pledge: Pledge,
 }
 
 /// How a request ended.
@@ -95,10 +98,14 @@ pub(super) struct Opening<'a> {
 }
 
 impl Capture {
-    /// Creates the file and has the start written. Fails when the file cannot be created.
-    pub(super) fn open(shared: &Arc<Shared>, opening: Opening<'_>) -> std::io::Result<Self> {
+    /// Creates the file and has the start written. Fails when the capture cannot be made.
+    pub(super) async fn open(shared: &Arc<Shared>, opening: Opening<'_>) -> std::io::Result<Self> {
         let Opening { id, protocol, headers, query, association, head, body, scope, issues } = opening;
-        let path = shared.config.output_dir.join(format!("{id}.jsonl"));
+        let folder = &shared.config.output_dir;
+        let pledge = shared.room.pledge(folder, body.len(), shared.config.max_capture_bytes).ok_or_else(|| {
+            std::io::Error::new(std::io::ErrorKind::StorageFull, "the disk has no room for it beside those under way")
+        })?;
+        let path = folder.join(format!("{id}.jsonl"));
         let file = shared.spares.take(&path).map_or_else(|| create(&path), Ok)?;
         let config = &shared.config;
         let secrets = headers::secrets(headers, query, &config.forward_headers, &shared.names);
@@ -117,6 +124,7 @@ impl Capture {
             events: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             shared: shared.clone(),
+            _pledge: pledge,
         });
         let seen = Seen { request_id: id, session_id: association.session_id.clone() };
         let mut charge = Charge::new(&shared.budget);
@@ -131,11 +139,25 @@ impl Capture {
         let timestamp = clock::since_epoch();
         let query = query.map(str::to_owned);
         let writing = file.clone();
+        let (confirm, confirmed) = if shared.room.is_failing() {
+            let (confirm, confirmed) = tokio::sync::oneshot::channel();
+            (Some(confirm), Some(confirmed))
+        } else {
+            (None, None)
+        };
         shared.writer.run(move || {
             let data =
                 writing.start_data(association, head.results, query.as_deref(), body.as_deref(), &encoding, protocol);
-            writing.put(&writing.event(timestamp, Phase::Start, Status::Running, None, data));
+            let written = writing.put(&writing.event(timestamp, Phase::Start, Status::Running, None, data));
+            if let Some(confirm) = confirm {
+                let _ = confirm.send(written);
+            }
         });
+        if let Some(confirmed) = confirmed
+            && confirmed.await != Ok(true)
+        {
+            return Err(std::io::Error::other("the last write failed, and so did the first of this one"));
+        }
         Ok(Self { shared: shared.clone(), file, scope, protocol, seen, charge: Some(charge) })
     }
 
@@ -377,8 +399,11 @@ impl CaptureFile {
         json
     }
 
-    fn put(&self, lines: &[u8]) {
-        match (&self.file).write_all(lines) {
+    /// Writes, and says whether that worked.
+    fn put(&self, lines: &[u8]) -> bool {
+        let written = (&self.file).write_all(lines);
+        self.shared.room.wrote(written.is_ok());
+        match &written {
             Ok(()) => drop(self.events.fetch_add(1, Ordering::Relaxed)),
             Err(error) => {
                 if self.errors.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -386,6 +411,7 @@ impl CaptureFile {
                 }
             }
         }
+        written.is_ok()
     }
 }
 

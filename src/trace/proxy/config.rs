@@ -10,6 +10,15 @@ use hyper::http::uri::{Authority, Scheme};
 
 use super::ProxyError;
 
+/// What becomes of a request whose capture cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// It is refused.
+    Required,
+    /// It is sent on all the same, with a line in the log.
+    BestEffort,
+}
+
 /// How the proxy is to run.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -23,6 +32,10 @@ pub struct Config {
     pub port: u16,
     /// How long to wait for the head of a reply.
     pub timeout: Duration,
+    /// How long to wait for more of a request's body.
+    pub body_timeout: Duration,
+    /// What becomes of a request whose capture cannot be made.
+    pub record: Record,
     /// The largest request that is sent on.
     pub max_request_bytes: usize,
     /// How much of one request, and of one reply, a capture keeps.
@@ -49,6 +62,8 @@ impl Config {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 8787,
             timeout: Duration::from_secs(120),
+            body_timeout: Duration::from_secs(60),
+            record: Record::Required,
             max_request_bytes: 8 << 20,
             max_capture_bytes: 1 << 20,
             capture_budget: 256 << 20,
@@ -70,7 +85,7 @@ impl Config {
         if self.max_request_bytes == 0 {
             return wrong("the request limit must be at least 1 byte");
         }
-        if self.timeout.is_zero() {
+        if self.timeout.is_zero() || self.body_timeout.is_zero() {
             return wrong("the timeout must be more than 0 seconds");
         }
         for name in &self.forward_headers {
@@ -110,10 +125,12 @@ impl Upstream {
         if authority.as_str().contains('@') {
             return Err(wrong("must not carry credentials"));
         }
-        if authority.host().is_empty()
-            || authority.as_str().ends_with(':')
-            || authority.port().is_some_and(|port| port.as_u16() == 0)
-        {
+        // behind a host that may have colons of its own, between brackets
+        let port = authority.as_str().strip_prefix(authority.host()).unwrap_or(":").strip_prefix(':');
+        let is_port = |port: &str| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+        };
+        if authority.host().is_empty() || port.is_some_and(|port| !is_port(port)) {
             return Err(wrong("has no valid host and port"));
         }
         let (path, query) = parts
@@ -168,6 +185,10 @@ mod tests {
             "https://",
             "http://h:0/v1",
             "http://h:/v1",
+            "http://h:65536/v1",
+            "http://h:70000/v1",
+            "http://h:+80/v1",
+            "http://[::1]:99999/v1",
         ] {
             let error = Upstream::parse(bad).unwrap_err().to_string();
             assert!(!error.contains("secret"), "{error}");

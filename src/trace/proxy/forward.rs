@@ -1,10 +1,11 @@
 //! One request from its head to the head of its reply.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Either, Full};
+use http_body_util::{Either, Full};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
@@ -15,19 +16,20 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::{Value, json};
 
 use super::capture::{Capture, Opening, Outcome, undecoded};
+use super::client::{Later, Waiting};
+use super::request_body::{self, BodyError, Passing};
 use super::route::{Route, route};
 use super::tap::{Recording, Tap};
-use super::{Config, Shared, encoding, headers};
+use super::{Config, Record, Shared, encoding, headers};
 use crate::trace::protocol::{CHAT_COMPLETIONS, Head, Issues, PROTOCOLS, Protocol};
 use crate::trace::{Redactor, clock};
 
-pub(super) type Client = PooledClient<HttpsConnector<HttpConnector>, Either<Full<Bytes>, Incoming>>;
+pub(super) type Client = PooledClient<HttpsConnector<HttpConnector>, Outgoing>;
+type Outgoing = Either<Full<Bytes>, Passing>;
 type Answer = Response<Either<Tap, Full<Bytes>>>;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-toolreplay-request-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("x-toolreplay-session-id");
-/// How much of a refused body is read and dropped, so that the client can read the refusal.
-const DRAINED: u64 = 256 << 20;
 
 /// An HTTP/1.1 client: no proxy variables, no redirects, no cookies, no decompression.
 pub(super) fn client(config: &Config) -> std::io::Result<Client> {
@@ -67,6 +69,7 @@ fn refuse(status: StatusCode, code: &'static str, message: impl Into<String>) ->
 /// Never fails: what goes wrong is an answer too.
 pub(super) async fn handle(
     shared: Arc<Shared>,
+    waiting: &Waiting,
     request: Request<Incoming>,
 ) -> Result<Answer, std::convert::Infallible> {
     let path = request.uri().path();
@@ -75,17 +78,19 @@ pub(super) async fn handle(
         Err(refusal) => Err(refusal),
         Ok(()) => match route(path) {
             Route::Recorded(protocol) if request.method() == Method::POST => {
-                return Ok(record(&shared, protocol, request).await);
+                return Ok(record(&shared, waiting, protocol, request).await);
             }
             // what a page of an upstream is asked for brings no calls
-            Route::Recorded(_) | Route::Alike(_) if !has_body(request.method()) => pass(&shared, request).await,
+            Route::Recorded(_) | Route::Alike(_) if !has_body(request.method()) => {
+                pass(&shared, waiting, request).await
+            }
             Route::Recorded(_) | Route::Alike(_) => Err(refuse(
                 StatusCode::BAD_REQUEST,
                 "not_recorded",
                 "this is like a request that is recorded, and is not one: it would pass unrecorded",
             )),
             Route::Wrong => Err(refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on")),
-            Route::Passed | Route::Unknown => pass(&shared, request).await,
+            Route::Passed | Route::Unknown => pass(&shared, waiting, request).await,
         },
     };
     Ok(answer.unwrap_or_else(|refusal| own_error(shape, &refusal)))
@@ -163,7 +168,7 @@ fn json_answer(status: StatusCode, body: &Value) -> Answer {
 }
 
 /// Sends on a path without a decoder, unrecorded.
-async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Refusal> {
+async fn pass(shared: &Shared, waiting: &Waiting, request: Request<Incoming>) -> Result<Answer, Refusal> {
     let path = request.uri().path();
     if path == "/health" && matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(json_answer(
@@ -194,12 +199,23 @@ async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Ref
     let method = request.method().clone();
     let uri = upstream_uri(shared, &below, request.uri().query())?;
     let (parts, body) = request.into_parts();
-    let mut outgoing =
-        Request::new(if body.is_end_stream() { Either::Left(Full::default()) } else { Either::Right(body) });
+    let wait = Later::default();
+    let mut silent = None;
+    let mut outgoing = Request::new(if body.is_end_stream() {
+        wait.get_or_init(|| waiting.begin());
+        Either::Left(Full::default())
+    } else {
+        let (body, told) = Passing::new(body, shared.config.body_timeout, waiting, &wait);
+        silent = Some(told);
+        Either::Right(body)
+    });
     *outgoing.method_mut() = method.clone();
     *outgoing.uri_mut() = uri;
     *outgoing.headers_mut() = headers::request(&parts.headers, &shared.config.forward_headers);
-    let sent = send(shared, outgoing).await;
+    let mut sent = send(shared, outgoing).await;
+    if sent.is_err() && silent.is_some_and(|silent| silent.load(Ordering::Relaxed)) {
+        sent = Err(silent_client(shared));
+    }
     let status = sent.as_ref().map_or_else(|refusal| refusal.status, Response::status);
     let secrets = headers::secrets(&parts.headers, parts.uri.query(), &shared.config.forward_headers, &shared.names);
     let shown: String =
@@ -207,7 +223,7 @@ async fn pass(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Ref
     (shared.log)(&format!("passed through, not recorded: {method} /v1{shown} -> {}", status.as_u16()));
     let (mut parts, body) = sent?.into_parts();
     headers::strip_response(&mut parts.headers);
-    Ok(Response::from_parts(parts, Either::Left(Tap::new(body, None))))
+    Ok(Response::from_parts(parts, Either::Left(Tap::new(body, None, Some(wait)))))
 }
 
 fn upstream_uri(shared: &Shared, below: &str, query: Option<&str>) -> Result<Uri, Refusal> {
@@ -216,8 +232,14 @@ fn upstream_uri(shared: &Shared, below: &str, query: Option<&str>) -> Result<Uri
 }
 
 /// Sends and waits for the head of the reply.
-async fn send(shared: &Shared, request: Request<Either<Full<Bytes>, Incoming>>) -> Result<Response<Incoming>, Refusal> {
+async fn send(shared: &Shared, request: Request<Outgoing>) -> Result<Response<Incoming>, Refusal> {
     match tokio::time::timeout(shared.config.timeout, shared.client.request(request)).await {
+        // Nothing was to be upgraded, and what came behind this head would pass unseen.
+        Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS => Err(refuse(
+            StatusCode::BAD_GATEWAY,
+            "upstream_upgraded",
+            "the upstream answered with another protocol, which this proxy does not pass",
+        )),
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => {
             let (code, what) = if error.is_connect() {
@@ -235,6 +257,12 @@ async fn send(shared: &Shared, request: Request<Either<Full<Bytes>, Incoming>>) 
     }
 }
 
+fn silent_client(shared: &Shared) -> Refusal {
+    let seconds = shared.config.body_timeout.as_secs_f64();
+    let message = format!("nothing more of the request body came for {seconds} s (--body-timeout)");
+    refuse(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+}
+
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -246,7 +274,12 @@ fn causes(error: &dyn std::error::Error) -> String {
 }
 
 /// Sends on a request of a known protocol, with its capture.
-async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: Request<Incoming>) -> Answer {
+async fn record(
+    shared: &Arc<Shared>,
+    waiting: &Waiting,
+    protocol: &'static dyn Protocol,
+    request: Request<Incoming>,
+) -> Answer {
     let (parts, body) = request.into_parts();
     let id: Arc<str> = clock::ordered_id().into();
     let query = parts.uri.query();
@@ -256,8 +289,9 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
 
     let mut issues = Issues::default();
     let mut refusal = None;
-    let body = match read_body(body, shared.config.max_request_bytes).await {
+    let body = match request_body::read(body, shared.config.max_request_bytes, shared.config.body_timeout).await {
         Ok(body) => body,
+        Err(BodyError::Silent) => return own_error(protocol, &silent_client(shared)),
         Err(BodyError::Gone) => {
             return own_error(
                 protocol,
@@ -273,6 +307,9 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
             Bytes::new()
         }
     };
+    // From here on a client that closes its half may wait for its reply.
+    let wait = Later::default();
+    wait.get_or_init(|| waiting.begin());
     let head = match &refusal {
         Some(_) => Head::default(),
         None => inspect(shared, protocol, &parts.headers, &body, &mut issues).unwrap_or_else(|why| {
@@ -307,22 +344,29 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
     };
     // rather late than without a capture
     shared.writer.room().await;
-    let capture = match Capture::open(shared, opening) {
-        Ok(capture) => capture,
+    let best_effort = shared.config.record == Record::BestEffort;
+    let capture = match Capture::open(shared, opening).await {
+        Ok(capture) => Some(capture),
+        Err(error) if best_effort => {
+            (shared.log)(&format!("request {id} sent on UNRECORDED: its capture cannot be made: {error}"));
+            None
+        }
         Err(error) => {
-            (shared.log)(&format!("request {id} refused: its capture cannot be created: {error}"));
+            (shared.log)(&format!("request {id} refused: its capture cannot be made: {error}"));
             return named(own_error(
                 protocol,
                 &refuse(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "capture_unavailable",
-                    "the capture file cannot be created; the request was not sent",
+                    format!(
+                        "the capture cannot be made, and the request was not sent: {error} (--record best-effort sends it all the same)"
+                    ),
                 ),
             ));
         }
     };
     // Should the client leave while the upstream is silent, this future is dropped, and with it the guard.
-    let mut guard = Guard(Some(capture));
+    let mut guard = Guard(capture);
     let uri = match (refusal, uri) {
         (None, Some(uri)) => uri,
         (refusal, _) => {
@@ -343,7 +387,7 @@ async fn record(shared: &Arc<Shared>, protocol: &'static dyn Protocol, request: 
             headers::strip_response(&mut parts.headers);
             let recording =
                 guard.0.take().map(|capture| Recording::new(capture, parts.status.as_u16(), &parts.headers));
-            named(Response::from_parts(parts, Either::Left(Tap::new(body, recording))))
+            named(Response::from_parts(parts, Either::Left(Tap::new(body, recording, Some(wait)))))
         }
         Err(refusal) => {
             (shared.log)(&format!("request {id}: {} ({})", refusal.code, refusal.status.as_u16()));
@@ -391,45 +435,9 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(capture) = self.0.take() {
-            let stopping = capture.shared().stopping.load(std::sync::atomic::Ordering::Relaxed);
+            let stopping = capture.shared().stopping.load(Ordering::Relaxed);
             capture.finish(Outcome::cancelled(None, if stopping { "proxy_shutdown" } else { "client_disconnected" }));
         }
-    }
-}
-
-enum BodyError {
-    TooLarge,
-    Gone,
-}
-
-async fn read_body(mut body: Incoming, limit: usize) -> Result<Bytes, BodyError> {
-    let declared = body.size_hint().lower();
-    let mut first: Option<Bytes> = None;
-    let mut rest: Vec<u8> = Vec::new();
-    let mut length: u64 = 0;
-    let mut too_large = declared > limit as u64;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| BodyError::Gone)?.into_data() else { continue };
-        length += data.len() as u64;
-        too_large |= length > limit as u64;
-        if too_large {
-            if length > DRAINED {
-                break;
-            }
-        } else if first.is_none() && rest.is_empty() {
-            first = Some(data);
-        } else {
-            if let Some(first) = first.take() {
-                rest.reserve_exact(usize::try_from(declared).unwrap_or(0).max(first.len() + data.len()));
-                rest.extend_from_slice(&first);
-            }
-            rest.extend_from_slice(&data);
-        }
-    }
-    match first {
-        _ if too_large => Err(BodyError::TooLarge),
-        Some(whole) => Ok(whole),
-        None => Ok(rest.into()),
     }
 }
 

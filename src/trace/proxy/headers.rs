@@ -86,6 +86,10 @@ pub(super) fn request(headers: &HeaderMap, also: &[HeaderName]) -> HeaderMap {
 
 /// Takes out of a reply's headers what belongs to the upstream's connection, and cookies.
 pub(super) fn strip_response(headers: &mut HeaderMap) {
+    if headers.contains_key("transfer-encoding") {
+        // The coding frames the body; a length beside it is wrong, and would cut what is sent on.
+        headers.remove("content-length");
+    }
     for name in named_by_connection(headers) {
         headers.remove(name);
     }
@@ -233,10 +237,14 @@ mod tests {
             ("keep-alive", "timeout=5"),
             ("x-accel-buffering", "no"),
         ]);
+        let mut whole = headers.clone();
         strip_response(&mut headers);
         let mut names: Vec<String> = headers.keys().map(ToString::to_string).collect();
         names.sort();
-        assert_eq!(names, ["content-length", "retry-after-ms", "x-accel-buffering", "x-request-id"]);
+        assert_eq!(names, ["retry-after-ms", "x-accel-buffering", "x-request-id"]);
+        whole.remove("transfer-encoding");
+        strip_response(&mut whole);
+        assert!(whole.contains_key("content-length"));
     }
 
     #[test]

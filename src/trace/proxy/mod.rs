@@ -6,10 +6,13 @@
 
 mod association;
 mod capture;
+mod client;
 mod config;
 mod encoding;
 mod forward;
 mod headers;
+mod request_body;
+mod room;
 mod route;
 mod spare;
 mod tap;
@@ -27,7 +30,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use self::config::{Config, Upstream};
+pub use self::config::{Config, Record, Upstream};
 use self::writer::{Budget, Writer};
 use super::Redactor;
 use super::protocol::ToolCall;
@@ -69,6 +72,7 @@ struct Shared {
     associations: association::Associations,
     writer: Writer,
     budget: Arc<Budget>,
+    room: Arc<room::Room>,
     spares: Arc<spare::Spares>,
     /// Knows which names are secret; holds no secrets.
     names: Redactor,
@@ -97,8 +101,14 @@ impl Proxy {
     /// See [`ProxyError`].
     pub async fn bind(config: Config, log: Log) -> Result<Self, ProxyError> {
         config.check()?;
-        make_folder(&config.output_dir)
+        let others_write = make_folder(&config.output_dir)
             .map_err(|source| ProxyError::Output { path: config.output_dir.clone(), source })?;
+        if others_write {
+            let folder = config.output_dir.display();
+            log(&format!(
+                "warning: others than you may write to '{folder}': whoever can may add, change and remove captures (chmod 700 ends that)"
+            ));
+        }
         let client = forward::client(&config).map_err(ProxyError::Start)?;
         let address = SocketAddr::new(config.host, config.port);
         let failed = |source| ProxyError::Listen { address, source };
@@ -116,6 +126,7 @@ impl Proxy {
             associations: association::Associations::new(),
             writer,
             budget: Budget::new(config.capture_budget),
+            room: Arc::default(),
             spares,
             names: Redactor::new([""; 0], &config.redact_fields),
             stopping: AtomicBool::new(false),
@@ -176,7 +187,12 @@ impl Proxy {
 }
 
 async fn connection(stream: tokio::net::TcpStream, shared: Arc<Shared>, mut asked: watch::Receiver<bool>) {
-    let service = hyper::service::service_fn(move |request| forward::handle(shared.clone(), request));
+    let waiting = client::Waiting::default();
+    let stream = client::Stream::new(stream, waiting.clone());
+    let service = hyper::service::service_fn(move |request| {
+        let (shared, waiting) = (shared.clone(), waiting.clone());
+        async move { forward::handle(shared, &waiting, request).await }
+    });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(75))
@@ -191,10 +207,18 @@ async fn connection(stream: tokio::net::TcpStream, shared: Arc<Shared>, mut aske
     let _ = connection.await;
 }
 
-fn make_folder(path: &Path) -> std::io::Result<()> {
+/// Makes the folder for captures. Says whether others may write to one that was there.
+fn make_folder(path: &Path) -> std::io::Result<bool> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.create(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Ok(std::fs::metadata(path)?.permissions().mode() & 0o022 != 0)
+    }
+    #[cfg(not(unix))]
+    Ok(false)
 }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::capture::{Capture, Outcome};
+use super::client::Later;
 use super::encoding::{self, Inflater, Undecoded};
 use super::route::{Route, route};
 use super::writer::Charge;
@@ -22,11 +23,13 @@ use crate::trace::protocol::{Issues, Reply, ReplyStream, ToolCall, lenient, sse}
 pub(super) struct Tap {
     inner: Incoming,
     recording: Option<Recording>,
+    /// The client waits for this.
+    _wait: Option<Later>,
 }
 
 impl Tap {
-    pub(super) fn new(inner: Incoming, recording: Option<Recording>) -> Self {
-        Self { inner, recording }
+    pub(super) fn new(inner: Incoming, recording: Option<Recording>, wait: Option<Later>) -> Self {
+        Self { inner, recording, _wait: wait }
     }
 
     fn finish(&mut self, end: End) {

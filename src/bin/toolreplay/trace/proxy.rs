@@ -7,8 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clap::Args;
-use toolreplay::trace::proxy::{Config, Proxy, Upstream};
+use clap::{Args, ValueEnum};
+use toolreplay::trace::proxy::{Config, Proxy, Record, Upstream};
+
+/// What becomes of a request whose capture cannot be made.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Recording {
+    /// It is refused with 503.
+    Required,
+    /// It is sent on unrecorded, with a line in the log.
+    BestEffort,
+}
 
 #[derive(Debug, Args)]
 pub(super) struct ProxyArgs {
@@ -27,6 +36,12 @@ pub(super) struct ProxyArgs {
     /// How long to wait for the head of a reply, in seconds. A stream that lives has no limit.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     timeout: Duration,
+    /// How long to wait for more of a request's body, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    body_timeout: Duration,
+    /// What becomes of a request whose capture cannot be made, as on a full disk.
+    #[arg(long, value_name = "HOW", value_enum, default_value = "required")]
+    record: Recording,
     /// The largest request to send on. A larger one is answered with 413.
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20, value_parser = at_least::<1>)]
     max_request_bytes: usize,
@@ -69,6 +84,11 @@ impl ProxyArgs {
         config.host = self.host;
         config.port = self.port;
         config.timeout = self.timeout;
+        config.body_timeout = self.body_timeout;
+        config.record = match self.record {
+            Recording::Required => Record::Required,
+            Recording::BestEffort => Record::BestEffort,
+        };
         config.max_request_bytes = self.max_request_bytes;
         config.max_capture_bytes = self.max_capture_bytes;
         config.redact_fields = self.redact_fields;
@@ -133,19 +153,26 @@ async fn serve(config: Config) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Ctrl-C and SIGTERM: the first ends the proxy in order, the second at once.
+/// Ctrl-C, SIGTERM and, where a terminal is closed, SIGHUP: the first ends the proxy in order, the second at once.
 struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
     #[cfg(unix)]
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            // who started it with nohup wants it to go on
+            hang_up: if is_ignored(1) { None } else { Some(signal(SignalKind::hangup())?) },
+        })
     }
 
     #[cfg(unix)]
@@ -153,6 +180,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = hung_up(self.hang_up.as_mut()) => {}
         }
     }
 
@@ -168,4 +196,20 @@ impl Signals {
             std::future::pending::<()>().await;
         }
     }
+}
+
+#[cfg(unix)]
+async fn hung_up(signal: Option<&mut tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with a signal ignored, where the system tells.
+#[cfg(unix)]
+fn is_ignored(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -103,7 +103,7 @@ impl Scope {
     }
 }
 
-fn error(text: &[u8], offset: usize, what: String) -> ScopeError {
+pub(super) fn error(text: &[u8], offset: usize, what: String) -> ScopeError {
     let before = &text[..offset.min(text.len())];
     let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

@@ -1,0 +1,351 @@
+//! What a call would do that is hard to undo or opens a door, judged on its parsed command, its paths and its addresses.
+//!
+//! Text alone tells nothing: `echo "rm -rf /"` deletes nothing, `sudo env sh -c 'rm -rf /'` does.
+
+mod commands;
+mod paths;
+mod patterns;
+
+use super::{Arguments, CallRule, Memo, Needs, Spot};
+use crate::call::Call;
+use crate::finding::{Finding, Level, Rule};
+use crate::json::view::Value;
+use crate::secrets;
+use crate::shell;
+use commands::UNKNOWN;
+use patterns::Around;
+use std::borrow::Cow;
+
+/// A call that is hard to undo or opens a door. The finding's detail is the part of it that is.
+pub static DANGEROUS_CALL: Rule = Rule {
+    id: "dangerous-call",
+    summary: "A call does what is hard to undo, or opens a door.",
+    level: Level::Warning,
+    page: include_str!("../../docs/rules/dangerous-call.md"),
+    security_severity: Some("7.0"),
+    suppressible: true,
+    precision: "high",
+    message,
+};
+
+/// The rule.
+#[derive(Debug)]
+pub struct DangerousCall;
+
+impl CallRule for DangerousCall {
+    fn rule(&self) -> &'static Rule {
+        &DANGEROUS_CALL
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { arguments: true, ..Needs::default() }
+    }
+
+    fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
+        for danger in judge(call.tool, call.arguments, call.cwd, None) {
+            let level = if is_note(danger.pattern) { Level::Note } else { Level::Warning };
+            let argument = (call.locate)(&danger.pointer);
+            found.push(Spot { level, detail: danger.part.into(), pattern: Some(danger.pattern), argument });
+        }
+        None
+    }
+
+    /// Of a call that never ran, the agent asked and did not get it.
+    fn settle(&self, spot: &Spot, call: &Call) -> Option<Level> {
+        Some(if call.ran() { spot.level } else { Level::Note })
+    }
+}
+
+fn message(finding: &Finding) -> String {
+    let ran = if finding.never_ran { " (attempted: the call never ran)" } else { "" };
+    let what = describe(finding.pattern.unwrap_or_default());
+    format!("tool '{}' {what}{ran}: {}", finding.tool_text(), finding.detail_text())
+}
+
+/// The ids of all patterns.
+pub(super) fn patterns() -> impl Iterator<Item = &'static str> {
+    PATTERNS.iter().map(|(id, _)| *id)
+}
+
+const CHMOD_777: &str = "dangerous-call/chmod-777";
+const DISCARD: &str = "dangerous-call/discard";
+const FORCE_PUSH: &str = "dangerous-call/force-push";
+const NO_VERIFY: &str = "dangerous-call/no-verify";
+const PIPE_TO_SHELL: &str = "dangerous-call/pipe-to-shell";
+const PUSH_MAIN: &str = "dangerous-call/push-main";
+const READ_CREDENTIALS: &str = "dangerous-call/read-credentials";
+const REWRITE_HISTORY: &str = "dangerous-call/rewrite-history";
+const RM_GIT: &str = "dangerous-call/rm-git";
+const RM_OUTSIDE: &str = "dangerous-call/rm-outside";
+const SKIP_PERMISSIONS: &str = "dangerous-call/skip-permissions";
+const TLS_OFF: &str = "dangerous-call/tls-off";
+const WRITE_CREDENTIALS: &str = "dangerous-call/write-credentials";
+const WRITE_STARTUP: &str = "dangerous-call/write-startup";
+const WRITE_SYSTEM: &str = "dangerous-call/write-system";
+
+/// Every pattern, sorted by id: what it does, in words.
+const PATTERNS: &[(&str, &str)] = &[
+    (CHMOD_777, "lets everybody write"),
+    (DISCARD, "throws away changes that were not committed"),
+    (FORCE_PUSH, "forces a push"),
+    (NO_VERIFY, "skips the checks of a commit or push"),
+    (PIPE_TO_SHELL, "runs what it downloads"),
+    (PUSH_MAIN, "pushes to the main branch"),
+    (READ_CREDENTIALS, "reads keys or credentials"),
+    (REWRITE_HISTORY, "rewrites the history of a repository"),
+    (RM_GIT, "deletes a repository's history"),
+    (RM_OUTSIDE, "deletes a folder outside the working directory"),
+    (SKIP_PERMISSIONS, "starts an agent that asks nobody"),
+    (TLS_OFF, "trusts any server"),
+    (WRITE_CREDENTIALS, "changes keys, credentials or who may log in"),
+    (WRITE_STARTUP, "changes what every shell runs when it starts"),
+    (WRITE_SYSTEM, "changes a system folder"),
+];
+
+/// What is only worth knowing: it can be meant, and is often asked for.
+const NOTES: &[&str] = &[DISCARD, PUSH_MAIN];
+
+/// Whether a pattern is no more than a note.
+fn is_note(pattern: &str) -> bool {
+    NOTES.contains(&pattern)
+}
+
+/// What a pattern does, in words.
+fn describe(pattern: &str) -> &'static str {
+    PATTERNS.iter().find(|(id, _)| *id == pattern).map_or("is dangerous", |(_, words)| words)
+}
+
+/// Something dangerous in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Danger {
+    /// The pattern's id.
+    pub(crate) pattern: &'static str,
+    /// The JSON Pointer of the argument.
+    pub(crate) pointer: String,
+    /// The simple command, the path or the address; clipped, and its secrets masked.
+    pub(crate) part: String,
+}
+
+/// The longest part that is shown, in characters.
+const SHOWN: usize = 160;
+
+/// Arguments whose text is a command line, whatever the tool is called.
+const LINES: [&str; 3] = ["command", "cmd", "shell_command"];
+/// Arguments that name a file, in the order in which they are asked for.
+const PATHS: [&str; 12] = [
+    "file_path",
+    "path",
+    "filePath",
+    "notebook_path",
+    "absolute_path",
+    "filename",
+    "file",
+    "target_file",
+    "filepath",
+    "destination",
+    "output_path",
+    "new_path",
+];
+
+/// What is dangerous about a call.
+#[must_use]
+pub(crate) fn judge(tool: &str, arguments: Value<'_>, cwd: Option<&str>, home: Option<&str>) -> Vec<Danger> {
+    let mut out = Vec::new();
+    let own: Option<Cow<'_, str>> =
+        ["workdir", "cwd", "working_directory"].iter().find_map(|name| arguments.str_at(name));
+    let cwd = own.as_deref().filter(|cwd| cwd.starts_with(['/', '~']) || cwd.get(1..2) == Some(":")).or(cwd);
+    let cwd = cwd.and_then(|cwd| paths::join(None, cwd));
+    let home = home.map(str::to_owned).or_else(|| cwd.as_deref().and_then(home_of));
+    let around = Around { cwd: cwd.as_deref(), home: home.as_deref() };
+    for name in LINES {
+        let Some(value) = arguments.get(name) else { continue };
+        if let Some(line) = value.as_str() {
+            if may_be(&line) {
+                note(&shell::read(&line), around, &format!("/{name}"), &mut out);
+            }
+        } else if value.is_array() {
+            let words: Vec<String> = value.items().filter_map(|item| Some(item.as_str()?.into_owned())).collect();
+            if words.iter().any(|word| may_be(word)) {
+                note(&shell::read_words(&words), around, &format!("/{name}"), &mut out);
+            }
+        }
+    }
+    if let Some(url) = arguments.str_at("url").filter(|url| patterns::is_metadata(url)) {
+        push(READ_CREDENTIALS, "/url".to_owned(), &url, &mut out);
+    }
+    files(tool, arguments, around, &mut out);
+    out
+}
+
+/// The home folder that a folder is in.
+fn home_of(cwd: &str) -> Option<String> {
+    for root in ["/home/", "/Users/"] {
+        if let Some(rest) = cwd.strip_prefix(root) {
+            return Some(format!("{root}{}", rest.split('/').next()?));
+        }
+    }
+    paths::is_below(cwd, "/root").then(|| "/root".to_owned())
+}
+
+/// Parts of which every dangerous command has one: most commands need no parser.
+const PARTS: &[&str] = &[
+    "rm ",
+    "rm\t",
+    "rm'",
+    "rm\"",
+    "-delete",
+    "remove-item",
+    "push",
+    "filter-",
+    "bfg",
+    "curl",
+    "wget",
+    "iwr",
+    "irm",
+    "invoke-",
+    "iex",
+    "chmod",
+    "commit",
+    "no-verify",
+    "hookspath",
+    "sslverify",
+    "ssl_no_verify",
+    "tls_reject",
+    "httpsverify",
+    "strict",
+    "trusted-host",
+    "insecure",
+    "unauthenticated",
+    "dangerously",
+    "yolo",
+    "allow-all",
+    "reset",
+    "checkout",
+    "restore",
+    "clean",
+    "/etc",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/boot",
+    "/lib",
+    "/system",
+    "/sys",
+    "/proc",
+    "/dev/",
+    "rc",
+    "profile",
+    ".zsh",
+    ".bash_",
+    ".ssh",
+    ".aws",
+    "gcloud",
+    ".kube",
+    ".npm",
+    "pypi",
+    "credentials",
+    "gnupg",
+    ".config",
+    "launchagents",
+    "docker/config",
+    ".pgpass",
+    ".my.cnf",
+    ".vault",
+    ".codex",
+    ".cargo",
+    ".gem",
+    ".azure",
+    "169.254",
+    "100.100.100.200",
+    "metadata",
+    "mkfs",
+    ".kshrc",
+    ".inputrc",
+    "authorized_keys",
+    "windows",
+    "program files",
+];
+
+fn may_be(line: &str) -> bool {
+    static FINDER: std::sync::LazyLock<Option<aho_corasick::AhoCorasick>> = std::sync::LazyLock::new(|| {
+        aho_corasick::AhoCorasick::builder().ascii_case_insensitive(true).build(PARTS).ok()
+    });
+    FINDER.as_ref().is_none_or(|finder| finder.is_match(line))
+}
+
+fn note(script: &shell::Script, around: Around<'_>, pointer: &str, out: &mut Vec<Danger>) {
+    let mut found = Vec::new();
+    for (place, command) in commands::resolved(script, around.cwd).iter().enumerate() {
+        found.clear();
+        patterns::find(command, around, &mut found);
+        for pattern in &found {
+            // one command line is one finding a pattern
+            if out.iter().any(|danger| danger.pattern == *pattern && danger.pointer == pointer) {
+                continue;
+            }
+            // what is downloaded stands before the pipe
+            let fed: Vec<&str> = match script.commands.get(place) {
+                Some(written) if *pattern == PIPE_TO_SHELL => {
+                    script.commands[written.fed_by.clone()].iter().map(|before| before.part.as_str()).collect()
+                }
+                _ => Vec::new(),
+            };
+            let parts: Vec<&str> = fed.into_iter().chain([command.part.as_str()]).collect();
+            push(pattern, pointer.to_owned(), &parts.join(" | "), out);
+        }
+    }
+}
+
+fn push(pattern: &'static str, pointer: String, text: &str, out: &mut Vec<Danger>) {
+    let text = text.replace(UNKNOWN, "…");
+    let part = crate::sanitize::clip(&secrets::hidden(&text), SHOWN).into_owned();
+    out.push(Danger { pattern, pointer, part });
+}
+
+/// What a tool does to files, by its name.
+fn files(tool: &str, arguments: Value<'_>, around: Around<'_>, out: &mut Vec<Danger>) {
+    let tool = tool.rsplit("__").next().unwrap_or(tool).to_ascii_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| tool.contains(word));
+    let verb = arguments.str_at("command");
+    let looks = verb.as_deref() == Some("view");
+    let writes =
+        is(&["write", "edit", "create", "replace", "patch", "delete", "move", "rename", "save", "append", "insert"])
+            && !looks;
+    let reads = is(&["read", "view", "cat", "open", "get_file"]) || looks;
+    if writes {
+        for name in ["input", "patch", "patchText"] {
+            let Some(patch) = arguments.str_at(name).filter(|text| text.contains("*** ")) else { continue };
+            for line in patch.lines() {
+                let path = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "]
+                    .iter()
+                    .find_map(|start| line.strip_prefix(start));
+                if let Some(path) = path {
+                    file(path, &format!("/{name}"), around, out);
+                }
+            }
+        }
+    }
+    if !writes && !reads {
+        return;
+    }
+    for name in PATHS {
+        let Some(path) = arguments.str_at(name) else { continue };
+        if writes {
+            file(&path, &format!("/{name}"), around, out);
+        } else if paths::join(around.cwd, &path).is_some_and(|path| paths::is_credential(&path, around.home)) {
+            push(READ_CREDENTIALS, format!("/{name}"), &path, out);
+        }
+    }
+}
+
+fn file(path: &str, pointer: &str, around: Around<'_>, out: &mut Vec<Danger>) {
+    let Some(place) = paths::join(around.cwd, path.trim()) else { return };
+    let mut found = Vec::new();
+    patterns::written_path(&place, around, &mut |condition, id| found.extend(condition.then_some(id)));
+    for pattern in found {
+        push(pattern, pointer.to_owned(), path, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! What an agent may call: scope files of both versions, and what they say of a call.
+//!
+//! Version 1 is a list of names. Version 2 looks at arguments: paths, commands, addresses, and anything a JSON Schema
+//! can say. One idea decides every unclear case: an allow must be proven, a deny must be disproven. Nothing here reads
+//! the disk or the network; a call is judged by what the recording holds of it.
+
+mod commands;
+mod hosts;
+mod names;
+mod paths;
+mod policy;
+mod read;
+mod schemas;
+mod v1;
+
+#[cfg(test)]
+mod tests;
+
+pub use policy::{Applied, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
+pub use v1::{MAX_SCOPE, Scope, ScopeError, ScopeFile};
