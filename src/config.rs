@@ -2,8 +2,10 @@
 //!
 //! Reading a file and finding it is the binary's business; this module knows its shape.
 
+use crate::call::Effect;
 use crate::finding::Level;
 use crate::rules;
+use crate::tools::{Pointer, ToolTraits, Traits};
 use crate::trace::clock::civil;
 use serde::Deserialize;
 use std::fmt;
@@ -34,8 +36,144 @@ pub struct Config {
     pub reports: Vec<String>,
     /// Let a run pass that found nothing to audit.
     pub allow_empty: Option<bool>,
+    /// The longest line that is read, such as `100M`. A limit can be lowered here, and raised on the command line alone.
+    pub max_line: Option<String>,
+    /// The longest JSON document that is read.
+    pub max_document: Option<String>,
+    /// How much all compressed files together may unpack to.
+    pub max_unpacked: Option<String>,
     /// Findings that are known and accepted.
     pub suppressions: Vec<Suppression>,
+    /// What is known of tools, by name or glob; of several that fit a tool the later ones win.
+    #[schemars(with = "std::collections::BTreeMap<String, Tool>")]
+    pub tools: Tools,
+    /// What takes no part in comparisons, whatever the tool.
+    pub compare: Compare,
+    /// The file of known findings and coverage that `--write-baseline` wrote.
+    pub baseline: Option<String>,
+}
+
+/// What is known of tools, in the order of the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tools(pub Vec<(String, Tool)>);
+
+/// What is known of one tool, or of all whose names fit a glob.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Tool {
+    /// What its calls do to the state that other calls see.
+    pub effect: Option<ToolEffect>,
+    /// It asks how far something is: an answer that changed is what it is for.
+    pub poll: Option<bool>,
+    /// Its answers are expected to differ: a clock, a random source, a network.
+    pub varies: bool,
+    /// JSON Pointers to arguments that make no difference; `*` is one name, `**` any number of them.
+    #[schemars(with = "Vec<String>")]
+    pub ignore_args: Vec<PointerText>,
+    /// JSON Pointers to parts of a response that make no difference.
+    #[schemars(with = "Vec<String>")]
+    pub ignore_response: Vec<PointerText>,
+}
+
+/// What a tool's calls do to the state that other calls see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolEffect {
+    /// They change nothing.
+    ReadOnly,
+    /// They change state.
+    Mutates,
+    /// They change the agent's own plan or notes alone.
+    Session,
+    /// Nobody knows: they may change anything.
+    Unknown,
+}
+
+/// What takes no part in comparisons.
+#[derive(Debug, Clone, PartialEq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Compare {
+    /// JSON Pointers to arguments that make no difference, in every tool.
+    #[schemars(with = "Vec<String>")]
+    pub ignore_args: Vec<PointerText>,
+    /// JSON Pointers to parts of responses that make no difference, in every tool.
+    #[schemars(with = "Vec<String>")]
+    pub ignore_response: Vec<PointerText>,
+    /// Leave out the fields that `toolreplay explain non-determinism` lists: clocks and ids of requests.
+    pub defaults: bool,
+}
+
+impl Default for Compare {
+    fn default() -> Compare {
+        Compare { ignore_args: Vec::new(), ignore_response: Vec::new(), defaults: true }
+    }
+}
+
+/// A JSON Pointer, which may have wildcards.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointerText(Pointer);
+
+impl<'de> Deserialize<'de> for PointerText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<PointerText, D::Error> {
+        use serde::de::Error as _;
+        let text = String::deserialize(deserializer)?;
+        Pointer::parse(&text)
+            .map(PointerText)
+            .ok_or_else(|| D::Error::custom("expected a JSON Pointer such as \"/meta/request_id\" or \"/**/took\""))
+    }
+}
+
+impl<'de> Deserialize<'de> for Tools {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Tools, D::Error> {
+        struct InOrder;
+        impl<'de> serde::de::Visitor<'de> for InOrder {
+            type Value = Tools;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table for each tool")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Tools, A::Error> {
+                use serde::de::Error as _;
+                let mut tools = Vec::new();
+                while let Some((name, tool)) = map.next_entry::<String, Tool>()? {
+                    if let Err(error) = glob::Pattern::new(&name) {
+                        return Err(A::Error::custom(format!("the name of a tool is no valid glob: {error}")));
+                    }
+                    tools.push((name, tool));
+                }
+                Ok(Tools(tools))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl Config {
+    /// What is known of tools, for the rules.
+    #[must_use]
+    pub fn traits(&self) -> Traits {
+        let pointers = |all: &[PointerText]| all.iter().map(|pointer| pointer.0.clone()).collect::<Vec<_>>();
+        let tools = self.tools.0.iter().filter_map(|(name, tool)| {
+            let effect = tool.effect.map(|effect| match effect {
+                ToolEffect::ReadOnly => Effect::ReadOnly,
+                ToolEffect::Mutates => Effect::Mutates,
+                ToolEffect::Session => Effect::Session,
+                ToolEffect::Unknown => Effect::Unknown,
+            });
+            let traits = ToolTraits {
+                effect,
+                poll: tool.poll,
+                varies: tool.varies,
+                ignore_args: pointers(&tool.ignore_args),
+                ignore_response: pointers(&tool.ignore_response),
+            };
+            // the configuration was refused if this is none
+            glob::Pattern::new(name).ok().map(|pattern| (pattern, traits))
+        });
+        let (args, response) = (pointers(&self.compare.ignore_args), pointers(&self.compare.ignore_response));
+        Traits::new(tools.collect(), args, response, self.compare.defaults)
+    }
 }
 
 /// Findings that are known and accepted. All selectors given must fit; there must be at least one.
@@ -203,6 +341,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_tools_is_read_in_order() {
+        let config = Config::parse(
+            "[tools.\"mcp__db__*\"]\neffect = \"read-only\"\nignore-response = [\"/took\"]\n[tools.\"mcp__db__drop\"]\n\
+             effect = \"mutates\"\npoll = false\nvaries = true\n[compare]\nignore-args = [\"/**/nonce\"]\ndefaults = false\n",
+        )
+        .unwrap();
+        let traits = config.traits();
+        assert_eq!(traits.of("mcp__db__list").effect, Some(Effect::ReadOnly));
+        assert_eq!(traits.of("mcp__db__drop").effect, Some(Effect::Mutates));
+        assert!(traits.of("mcp__db__drop").varies && !traits.of("mcp__db__list").varies);
+    }
+
+    #[test]
     fn days_become_dates() {
         for (days, date) in [(0, "1970-01-01"), (11_016, "2000-02-29"), (19_782, "2024-02-29"), (20_787, "2026-11-30")]
         {
@@ -216,6 +367,10 @@ mod tests {
             ("paths = []\nfail_on = \"error\"\n", 2, "unknown field `fail_on`"),
             ("fail-on = \"fatal\"\n", 1, "unknown variant `fatal`"),
             ("x", 1, "="),
+            ("[tools.Bash]\neffect = \"reads\"\n", 2, "unknown variant `reads`"),
+            ("[tools.Bash]\nignore-args = [\"took\"]\n", 2, "expected a JSON Pointer"),
+            ("\n[tools.\"[\"]\npoll = true\n", 1, "no valid glob"),
+            ("[compare]\nignore = []\n", 2, "unknown field `ignore`"),
             ("\n[[suppressions]]\nreason = \"r\"\n", 2, "at least one of"),
             ("\n[[suppressions]]\nrule = \"redundant-call\"\nreason = \" \"\n", 2, "needs a reason"),
             ("[[suppressions]]\nrule = \"redundant-call\"\n", 1, "missing field `reason`"),

@@ -54,7 +54,7 @@ impl Ruleset {
     /// Rules of `audit`: all of them, those that need a scope where there is one.
     #[must_use]
     pub fn audit(mutators: ToolSet, scope: Option<Arc<Applied>>) -> Ruleset {
-        let mut rules = call_rules();
+        let mut rules = call_rules(scope.as_ref());
         rules.extend(scope.map(|scope| Arc::new(Overreach::new(scope)) as Arc<dyn CallRule>));
         Ruleset::new(rules, mutators, false)
     }

@@ -155,6 +155,8 @@ pub struct Finding {
     pub count: u64,
     /// The call that it is about never ran.
     pub never_ran: bool,
+    /// A baseline knows it: it counts, and does not fail the run.
+    pub known: bool,
     /// Which of the rule's patterns it is, for rules that have several.
     pub pattern: Option<&'static str>,
     /// The argument that it is about.
@@ -185,6 +187,7 @@ impl Finding {
             others: Vec::new(),
             count: 0,
             never_ran: false,
+            known: false,
             pattern: None,
             argument: None,
             related_file: None,

@@ -29,6 +29,26 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Reads a number of bytes as users write it, with the units K, M and G of 1,024 each; never 0.
+    ///
+    /// # Errors
+    /// In words, what was expected.
+    pub fn size(text: &str) -> Result<u64, &'static str> {
+        let (digits, bits) = match text.char_indices().next_back() {
+            Some((at, 'K')) => (&text[..at], 10),
+            Some((at, 'M')) => (&text[..at], 20),
+            Some((at, 'G')) => (&text[..at], 30),
+            _ => (text, 0),
+        };
+        let number = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+        number
+            .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(1 << bits))
+            .filter(|size| *size > 0)
+            .ok_or("expected a number of bytes such as 1000000, 64K, 100M or 2G")
+    }
+}
+
 /// What was too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
@@ -489,6 +509,18 @@ mod tests {
         drop(one);
         receive.recv().unwrap();
         waiting.join().unwrap();
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        let read = |text| Limits::size(text).ok();
+        assert_eq!(
+            [read("7"), read("64K"), read("100M"), read("2G")],
+            [Some(7), Some(64 << 10), Some(100 << 20), Some(2 << 30)]
+        );
+        for bad in ["", "K", "0", "-1", "1.5G", "1k", "1 M", "99999999999G", "é"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! A model stand-in and a load generator for the recording proxy, on loopback only.
+//! A model stand-in, a load generator and a yardstick for the recording proxy, on loopback only.
 //!
 //! ```text
 //! proxy_load upstream                                prints its port, then answers until it is killed
+//! proxy_load relay PORT                              prints its port, then passes on to PORT and looks at nothing
 //! proxy_load json PORT CLIENTS REQUESTS [BYTES]      requests one after another on each client's connection
 //! proxy_load sse PORT STREAMS CHUNKS RATE            streams at RATE chunks a second each
 //! ```
@@ -29,18 +30,51 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     match (arguments.first().map(String::as_str), number(1), number(2), number(3)) {
         (Some("upstream"), ..) => runtime.block_on(upstream()),
+        (Some("relay"), Some(port), ..) => runtime.block_on(relay(port)),
         (Some("json"), Some(port), Some(clients), Some(requests)) => {
             runtime.block_on(json(port, clients, requests, number(4).unwrap_or(0)));
         }
         (Some("sse"), Some(port), Some(streams), Some(chunks)) => {
             runtime.block_on(sse(port, streams, chunks, number(4).unwrap()));
         }
-        _ => println!("usage: upstream | json PORT CLIENTS REQUESTS [BYTES] | sse PORT STREAMS CHUNKS RATE"),
+        _ => {
+            println!("usage: upstream | relay PORT | json PORT CLIENTS REQUESTS [BYTES] | sse PORT STREAMS CHUNKS RATE")
+        }
     }
 }
 
 fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()).unwrap()
+}
+
+/// The least that a proxy made of the same parts has to do: times in microseconds are the machine's, and a proxy is measured
+/// in multiples of this.
+async fn relay(port: usize) {
+    use hyper_util::client::legacy::Client;
+    use hyper_util::client::legacy::connect::HttpConnector;
+    use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+
+    let mut http = HttpConnector::new();
+    http.set_nodelay(true);
+    let client: Client<_, hyper::body::Incoming> = Client::builder(TokioExecutor::new()).build(http);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("{}", listener.local_addr().unwrap().port());
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let client = client.clone();
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            *request.uri_mut() = format!("http://127.0.0.1:{port}{path}").parse().unwrap();
+            request.headers_mut().remove("host");
+            client.request(request)
+        });
+        let server = hyper::server::conn::http1::Builder::new();
+        tokio::spawn({
+            let mut server = server;
+            server.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service)
+        });
+    }
 }
 
 /// The head's lines in lower case, and the length of the body that follows.

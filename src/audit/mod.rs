@@ -2,6 +2,7 @@
 //!
 //! Filtering, levels and order are settled here, once, before any renderer sees a report.
 
+mod baseline;
 mod chains;
 mod changes;
 mod recordings;
@@ -11,6 +12,7 @@ mod sessions;
 mod signatures;
 mod suppress;
 
+pub use baseline::{Baseline, MAX_BASELINE};
 pub use chains::goes_on_from;
 pub use changes::{
     Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart,

@@ -1,5 +1,6 @@
 //! The report: what every renderer shows and no renderer changes.
 
+use super::baseline::Baseline;
 use super::changes::{Change, Review, Visibility};
 use super::run::{Failure, Import, Input, Outcome};
 use super::suppress::Sieve;
@@ -59,6 +60,10 @@ pub struct Settings {
     pub today: Option<Date>,
     /// A run without a single call may pass.
     pub allow_empty: bool,
+    /// What was known before.
+    pub baseline: Option<Baseline>,
+    /// The baseline's path as the user knows it.
+    pub baseline_path: String,
 }
 
 impl Settings {
@@ -71,6 +76,8 @@ impl Settings {
             suppressions: Vec::new(),
             today: None,
             allow_empty: true,
+            baseline: None,
+            baseline_path: String::new(),
         }
     }
 }
@@ -228,6 +235,8 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// Findings that suppressions left out.
     pub suppressed: u64,
+    /// Findings that the baseline knows.
+    pub known: u64,
     /// Findings below the lowest level that is reported.
     pub below_min_level: u64,
     /// What the files were judged by, where somebody asked.
@@ -238,6 +247,8 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// The baseline of this run: what it found, or what still stands of the one it had.
+    pub renewed: Baseline,
     /// The SHA-256 of the scope file that calls were held against, in hexadecimal digits.
     pub scope: Option<String>,
     /// The lowest level that fails the run.
@@ -308,11 +319,26 @@ impl Report {
             files.push(file);
         }
         let coverage = Coverage::of(command, &files, scope);
+        let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref());
+        let mut remarks = sieve.remarks();
+        if let Some(baseline) = &settings.baseline {
+            if let Some(finding) = baseline.dropped(&coverage, &files) {
+                let path = settings.baseline_path.clone();
+                let change = Change { shown: path.clone(), from_root: path, exists: true, finding };
+                sieve.fails |= settings.fail_on <= Level::Error;
+                files.extend(beside(vec![change]));
+            }
+            let gone = baseline.len() - renewed.len();
+            if gone > 0 {
+                let findings = plural(gone as u64, "finding");
+                remarks.push(format!("{findings} of the baseline are gone; write it anew with --write-baseline"));
+            }
+        }
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
         } else if sieve.fails {
             Verdict::Findings
-        } else if coverage.calls == 0 && !settings.allow_empty {
+        } else if (coverage.calls == 0 || nothing_judged(&files)) && !settings.allow_empty {
             Verdict::Inconclusive
         } else {
             Verdict::Clean
@@ -322,10 +348,12 @@ impl Report {
             command,
             files,
             suppressed: sieve.suppressed,
+            known: sieve.known,
+            renewed,
             below_min_level: sieve.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
-            remarks: sieve.remarks().into_iter().chain(open_seals).collect(),
+            remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
             scope: None,
             fail_on: settings.fail_on,
@@ -450,6 +478,18 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     files
 }
 
+/// Whether there were calls, and of none it is known what it was called with.
+fn nothing_judged(files: &[FileReport]) -> bool {
+    let judged = || files.iter().filter(|file| file.is_judged() && !file.aside && file.calls > 0);
+    judged().next().is_some()
+        && judged().all(|file| file.import.as_ref().is_some_and(|import| import.unjudged.args_unknown >= file.calls))
+}
+
+/// Findings about files that are none of the inputs.
+fn beside(changes: Vec<Change>) -> Vec<FileReport> {
+    asides(changes, &[], &mut [])
+}
+
 /// What is said of a seal that was signed before its recording had ended.
 fn open_seal(file: &FileReport) -> Option<String> {
     let checked = file.signature.as_ref().filter(|checked| checked.standing == Standing::Signed)?;
@@ -560,6 +600,9 @@ impl Report {
     #[must_use]
     pub fn left_out(&self) -> String {
         let mut words = String::new();
+        if self.known > 0 {
+            words.push_str(&format!(", {} known by the baseline", self.known));
+        }
         if self.suppressed > 0 {
             words.push_str(&format!(", {} suppressed", self.suppressed));
         }

@@ -13,6 +13,8 @@ pub(super) struct Sieve<'s> {
     settings: &'s Settings,
     pub(super) suppressed: u64,
     pub(super) below_min_level: u64,
+    /// Findings that the baseline knows.
+    pub(super) known: u64,
     /// Whether a finding counts, shown or not.
     pub(super) fails: bool,
 }
@@ -20,13 +22,19 @@ pub(super) struct Sieve<'s> {
 impl<'s> Sieve<'s> {
     pub(super) fn new(settings: &'s Settings) -> Sieve<'s> {
         let suppressions = Suppressions::new(&settings.suppressions, settings.today);
-        Sieve { suppressions, settings, suppressed: 0, below_min_level: 0, fails: false }
+        Sieve { suppressions, settings, suppressed: 0, below_min_level: 0, known: 0, fails: false }
     }
 
     /// Keeps of one file's findings those that are shown. Returns the first index whose answer changed, shown or not.
     pub(super) fn keep(&mut self, path: &str, findings: &mut Vec<Finding>) -> Option<u64> {
         self.suppressed += self.suppressions.apply(path, findings);
-        self.fails |= findings.iter().any(|finding| finding.level >= self.settings.fail_on);
+        if let Some(baseline) = &self.settings.baseline {
+            for finding in findings.iter_mut() {
+                finding.known = baseline.knows(path, finding);
+                self.known += u64::from(finding.known);
+            }
+        }
+        self.fails |= findings.iter().any(|finding| !finding.known && finding.level >= self.settings.fail_on);
         let divergence = findings.iter().find(|finding| finding.rule.id == NON_DETERMINISM.id);
         let divergence = divergence.and_then(|finding| finding.index);
         let before = findings.len();

@@ -6,6 +6,7 @@
 
 use super::event::Effect;
 use super::facts::Words;
+use super::servers;
 use super::vendors;
 use crate::json::view::Value;
 use crate::shell;
@@ -91,7 +92,14 @@ impl Profile {
 
     /// Whether a call's answers are expected to differ.
     pub(crate) fn varies(&self, tool: &str, args: Option<Value<'_>>) -> bool {
-        self.varies.contains(&tool) || self.command(tool, args).is_some_and(|command| varies(&command))
+        self.varies.contains(&tool)
+            || servers::varies(tool)
+            || self.command(tool, args).is_some_and(|command| varies(&command))
+    }
+
+    /// Whether the arguments tell what a tool's call does.
+    pub(crate) fn is_by_args(&self, tool: &str) -> bool {
+        self.by_args.iter().any(|(name, _)| *name == tool)
     }
 
     /// The shell command of a call, if its tool is a shell.
@@ -128,7 +136,7 @@ impl Profile {
         } else if has(self.mutating) || has(self.containers) {
             Effect::Mutates
         } else {
-            self.others
+            servers::effect(tool).filter(|_| self.others == Effect::Unknown).unwrap_or(self.others)
         };
         poll |= self.command(tool, args).is_some_and(|command| polls(&command))
             || self.target(tool).and_then(|name| args?.str_at(name)).is_some_and(|path| is_task_output(&path));

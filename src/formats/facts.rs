@@ -18,6 +18,8 @@ pub(crate) struct CallFacts {
     pub(crate) varies: bool,
     /// Nobody described the tool but as a mutator.
     pub(crate) plain: bool,
+    /// A part of the arguments was blacked out: the call is like no other.
+    pub(crate) blacked_out: bool,
     /// Stands for the one file it is about.
     pub(crate) target: Option<u64>,
     /// What the rules noted.
@@ -31,6 +33,8 @@ pub(crate) struct ResultFacts {
     pub(crate) print: Print,
     /// It says no more than: the same as when you last asked.
     pub(crate) unchanged: bool,
+    /// It was blacked out: it is neither equal to another nor different from it.
+    pub(crate) blacked_out: bool,
     /// What the rules noted.
     pub(crate) noted: Noted,
 }
@@ -83,6 +87,7 @@ pub(crate) fn of_call(
         poll: known.poll.unwrap_or(poll),
         varies: known.varies || profile.varies(tool, Some(args)),
         plain,
+        blacked_out: is_blacked_out(args.text()),
         target: target.map(|path| key.print_parts(&[path.as_bytes()]).number()),
         noted,
     }
@@ -98,7 +103,12 @@ pub(crate) fn subject(ruleset: &Ruleset, profile: &Profile, tool: &str, args: Ve
 /// Looks at a result: a response in canonical form, without what an import put there.
 pub(crate) fn of_result(ruleset: &Ruleset, profile: &Profile, tool: Option<&str>, response: &[u8]) -> ResultFacts {
     let key = ruleset.key();
-    let mut facts = ResultFacts { print: key.print_parts(&[response]), unchanged: false, noted: Noted::default() };
+    let mut facts = ResultFacts {
+        print: key.print_parts(&[response]),
+        unchanged: false,
+        blacked_out: false,
+        noted: Noted::default(),
+    };
     let Ok(value) = view::only_value(response) else { return facts };
     if ruleset.needs().results {
         ruleset.inspect_result(value, &mut facts.noted);
@@ -106,6 +116,8 @@ pub(crate) fn of_result(ruleset: &Ruleset, profile: &Profile, tool: Option<&str>
     if !ruleset.needs().comparison {
         return facts;
     }
+    let whole = value.get("content").filter(|content| content.is_string()).unwrap_or(value);
+    facts.blacked_out = whole.text().len() < 64 && is_blacked_out(whole.text());
     match profile.words.and_then(|words| words(value)) {
         Some(Words::Own(text)) => facts.print = key.print_parts(&[&text]),
         Some(Words::Unchanged) => facts.unchanged = true,
@@ -117,6 +129,11 @@ pub(crate) fn of_result(ruleset: &Ruleset, profile: &Profile, tool: Option<&str>
         }
     }
     facts
+}
+
+/// Whether somebody put a mark in the place of what a text held.
+fn is_blacked_out(text: &[u8]) -> bool {
+    ["REDACTED", "<redacted>", "[redacted]"].iter().any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
 }
 
 /// A path as it reads when `.`, `..` and doubled slashes are folded; the disk is never asked. `None` where it is no path

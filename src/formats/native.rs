@@ -112,7 +112,7 @@ impl Seen {
         let agent = marks.and_then(|marks| marks.agent.as_deref());
         let args = view::only_value(args).unwrap_or(Value::NOWHERE);
         let around = Around { cwd, agent, locate: &locate };
-        let CallFacts { same, effect, poll, varies, plain, target, mut noted } =
+        let CallFacts { same, effect, poll, varies, plain, blacked_out, target, mut noted } =
             facts::of_call(ruleset, profile, &name, literal, args, around);
         let answered = marks.is_none_or(|marks| !matches!(marks.state, Some(ResultState::NoResult(_))));
         let mut result = None;
@@ -122,7 +122,7 @@ impl Seen {
             noted.add(facts.noted);
             let whole =
                 marks.is_none_or(|marks| marks.state.is_none() && marks.more_results.is_empty() && !marks.redacted);
-            result = whole.then_some(facts.print);
+            result = (whole && !facts.blacked_out).then_some(facts.print);
             unchanged = facts.unchanged;
         }
         if noted.is_empty() && !needs.comparison {
@@ -152,7 +152,7 @@ impl Seen {
                 without_effect,
                 poll,
                 varies,
-                known: !marks.is_some_and(|marks| marks.args_unknown),
+                known: !blacked_out && !marks.is_some_and(|marks| marks.args_unknown),
                 plain: plain && marks.is_none(),
                 target,
             },
@@ -165,7 +165,7 @@ impl Seen {
 }
 
 /// The tools of the format that a record was imported from.
-fn profile_of(format: Option<&str>) -> &'static Profile {
+pub(super) fn profile_of(format: Option<&str>) -> &'static Profile {
     let Some(id) = format else { return &Profile::NATIVE };
     super::effect::named(id)
         .or_else(|| FORMATS.iter().find(|format| format.id == id).map(|format| format.profile))

@@ -171,6 +171,8 @@ impl Pairing {
                 Event::Session(id, mut at, code) => {
                     at.line += shift;
                     if self.sessions.insert(id) && self.sessions.len() > 1 {
+                        // what another session asked, this one's agent does not know
+                        self.apart.entry((self.scope, 0)).or_default().0 += 1;
                         self.tally.warn(code, "", at, 1, "records of more than one session");
                     }
                 }

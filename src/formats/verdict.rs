@@ -148,12 +148,13 @@ impl Imported {
             let next = contexts.len() as u32;
             let context = *contexts.entry((pair.scope, pair.thread)).or_insert(next);
             let Some(facts) = pair.facts.take() else { continue };
-            let CallFacts { same, poll, varies, target, mut noted, .. } = facts;
+            let CallFacts { same, poll, varies, blacked_out, target, mut noted, .. } = facts;
+            self.unjudged.args_unknown += u64::from(blacked_out && !pair.flags.has(Flags::ARGS_UNKNOWN));
             let result = pair.result.take();
             // whole: neither a part of the tool's answer nor several, and with nothing taken out
             let whole = pair.mark.is_none() && !pair.flags.has(Flags::MORE_RESULTS) && !pair.flags.has(Flags::REDACTED);
             let (print, unchanged) = match &result {
-                Some(result) => (whole.then_some(result.print), result.unchanged),
+                Some(result) => ((whole && !result.blacked_out).then_some(result.print), result.unchanged),
                 None => (None, false),
             };
             noted.add(result.map(|result| result.noted).unwrap_or_default());
@@ -172,7 +173,7 @@ impl Imported {
                 without_effect: matches!(pair.mark, Some(Mark::NotExecuted(_))) || pair.flags.has(Flags::NO_EFFECT),
                 poll,
                 varies,
-                known: !pair.flags.has(Flags::ARGS_UNKNOWN),
+                known: !blacked_out && !pair.flags.has(Flags::ARGS_UNKNOWN),
                 plain: false,
                 target,
             };

@@ -68,6 +68,8 @@ struct JsonSummary {
     warnings: usize,
     /// Of level `note`.
     notes: usize,
+    /// Known by the baseline: they do not fail the run.
+    known: u64,
     /// Left out because they are suppressed.
     suppressed: u64,
     /// Left out because they are below the lowest level that is reported.
@@ -268,6 +270,10 @@ struct JsonFinding {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     others: Vec<JsonPlace>,
+    /// The baseline knows it: it does not fail the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    known: bool,
     /// The call never ran.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
@@ -357,6 +363,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
                 errors: report.count(Level::Error),
                 warnings: report.count(Level::Warning),
                 notes: report.count(Level::Note),
+                known: report.known,
                 suppressed: report.suppressed,
                 below_min_level: report.below_min_level,
             },
@@ -474,6 +481,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             .iter()
             .map(|place| JsonPlace { index: place.index, line: place.line, path: None })
             .collect(),
+        known: finding.known,
         never_ran: finding.never_ran,
         pattern: finding.pattern,
         argument: finding.argument.as_ref().map(|argument| JsonArgument {

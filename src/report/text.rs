@@ -100,7 +100,8 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
     }
     for reported in report.findings() {
         let finding = reported.finding;
-        let head = format!("{}[{}]", finding.level, finding.pattern.unwrap_or(finding.rule.id));
+        let head =
+            format!("{}[{}]", finding.level, finding.pattern.filter(|id| id.contains('/')).unwrap_or(finding.rule.id));
         writeln!(out, "{}: {}", palette.level(finding.level, &head), visible(&finding.message()))?;
         let mut place = format!("  {} {}", palette.dim("-->"), visible(reported.path()));
         if finding.line > 0 {

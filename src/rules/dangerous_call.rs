@@ -6,15 +6,18 @@ mod commands;
 mod paths;
 mod patterns;
 
+use super::permission_overreach::MAIN_AGENT;
 use super::{Arguments, CallRule, Memo, Needs, Spot};
 use crate::call::Call;
 use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
+use crate::scope::{Applied, PolicyCall, Tally, Verdict};
 use crate::secrets;
 use crate::shell;
 use commands::UNKNOWN;
 use patterns::Around;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A call that is hard to undo or opens a door. The finding's detail is the part of it that is.
 pub static DANGEROUS_CALL: Rule = Rule {
@@ -28,9 +31,32 @@ pub static DANGEROUS_CALL: Rule = Rule {
     message,
 };
 
-/// The rule.
+/// The rule, with the scope whose allows silence it.
 #[derive(Debug)]
-pub struct DangerousCall;
+pub struct DangerousCall {
+    scope: Option<Arc<Applied>>,
+}
+
+impl DangerousCall {
+    /// The rule. A call that a scope of version 2 surely allows is no finding; one of version 1 knows no arguments.
+    #[must_use]
+    pub fn new(scope: Option<Arc<Applied>>) -> DangerousCall {
+        DangerousCall { scope: scope.filter(|scope| scope.policy.version > 1) }
+    }
+
+    fn is_allowed(&self, call: &Arguments<'_>) -> bool {
+        let Some(scope) = &self.scope else { return false };
+        let judged = PolicyCall {
+            agents: &[call.agent.unwrap_or(MAIN_AGENT)],
+            tool: call.tool,
+            arguments: call.arguments.text(),
+            cwd: call.cwd,
+            ..PolicyCall::default()
+        };
+        // the rule of the scope counts what its entries were about, not this one
+        matches!(scope.policy.judge(&judged, &Tally::default()), Verdict::Allowed(_))
+    }
+}
 
 impl CallRule for DangerousCall {
     fn rule(&self) -> &'static Rule {
@@ -42,7 +68,11 @@ impl CallRule for DangerousCall {
     }
 
     fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
-        for danger in judge(call.tool, call.arguments, call.cwd, None) {
+        let dangers = judge(call.tool, call.arguments, call.cwd, None);
+        if dangers.is_empty() || self.is_allowed(call) {
+            return None;
+        }
+        for danger in dangers {
             let level = if is_note(danger.pattern) { Level::Note } else { Level::Warning };
             let argument = (call.locate)(&danger.pointer);
             found.push(Spot { level, detail: danger.part.into(), pattern: Some(danger.pattern), argument });

@@ -9,6 +9,7 @@
 mod bad_signature;
 mod broken_link;
 mod call_index;
+mod coverage_dropped;
 mod dangerous_call;
 mod malformed_transcript;
 mod non_determinism;
@@ -27,6 +28,7 @@ mod unsigned_seal;
 pub use bad_signature::BAD_SIGNATURE;
 pub use broken_link::BROKEN_LINK;
 pub use call_index::{CallIndex, Changes, Earlier, Occurrence};
+pub use coverage_dropped::COVERAGE_DROPPED;
 pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
@@ -45,13 +47,15 @@ pub use unsigned_seal::UNSIGNED_SEAL;
 use crate::call::{Call, Key};
 use crate::finding::{ArgumentPlace, Level, Place, Rule};
 use crate::json::view::Value;
+use crate::scope::Applied;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 15] = [
+pub static RULES: [&Rule; 16] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
+    &COVERAGE_DROPPED,
     &DANGEROUS_CALL,
     &MALFORMED_TRANSCRIPT,
     &NON_DETERMINISM,
@@ -97,12 +101,12 @@ pub fn pattern(id: &str) -> Option<&'static str> {
 
 /// The rules that `audit` judges every call by, besides those that need a scope.
 #[must_use]
-pub fn call_rules() -> Vec<Arc<dyn CallRule>> {
+pub fn call_rules(scope: Option<&Arc<Applied>>) -> Vec<Arc<dyn CallRule>> {
     vec![
         Arc::new(NonDeterminism),
         Arc::new(RedundantCall),
         Arc::new(StuckLoop),
-        Arc::new(DangerousCall),
+        Arc::new(DangerousCall::new(scope.cloned())),
         Arc::new(SecretExposed),
     ]
 }

@@ -89,9 +89,12 @@ struct Inner {
 struct State {
     file: Option<File>,
     events: Vec<Event>,
+    /// Spans whose start is recorded and whose end is not: there is room for their ends.
+    open: u64,
     dropped: u64,
     errors: u64,
-    finished: bool,
+    /// The summary as it was written; nothing is recorded any more.
+    finished: Option<CaptureSummary>,
 }
 
 impl Recorder {
@@ -117,9 +120,10 @@ impl Recorder {
             state: Mutex::new(State {
                 file: output.map(create).transpose()?,
                 events: Vec::new(),
+                open: 0,
                 dropped: 0,
                 errors: 0,
-                finished: false,
+                finished: None,
             }),
         })))
     }
@@ -146,7 +150,7 @@ impl Recorder {
     }
 
     fn begin(&self, parent: Option<String>, kind: Kind, name: &str, input: Captured) -> Span {
-        let span = Span {
+        let mut span = Span {
             recorder: self.clone(),
             span_id: clock::span_id(),
             parent,
@@ -154,12 +158,14 @@ impl Recorder {
             name: self.0.redactor.text(name).into_owned(),
             started: clock::instant(),
             ended: AtomicBool::new(false),
+            is_recorded: false,
         };
-        span.record(Phase::Start, Status::Running, None, "input", input);
+        span.is_recorded = span.record(Phase::Start, Status::Running, None, "input", input);
         span
     }
 
-    /// Writes the summary. Spans that are still open stay unfinished, and nothing more is recorded.
+    /// Writes the summary. Spans that are still open stay unfinished, and nothing more is recorded. Once more it is the
+    /// same.
     pub fn finish(&self) -> CaptureSummary {
         let mut state = self.0.state();
         self.0.close(&mut state)
@@ -167,7 +173,10 @@ impl Recorder {
 
     /// Counts a span that its caller could not begin, among the writes that failed.
     pub fn missed(&self) {
-        self.0.state().errors += 1;
+        let mut state = self.0.state();
+        if state.finished.is_none() {
+            state.errors += 1;
+        }
     }
 
     /// What was recorded so far, as its capture file would hold it if the recording ended now: what audits read.
@@ -201,6 +210,9 @@ impl Inner {
     }
 
     fn summary(&self, state: &State) -> CaptureSummary {
+        if let Some(summary) = &state.finished {
+            return summary.clone();
+        }
         CaptureSummary {
             record_type: RecordType::CaptureSummary,
             trace_id: self.trace_id.clone(),
@@ -212,10 +224,11 @@ impl Inner {
     }
 
     fn close(&self, state: &mut State) -> CaptureSummary {
-        let first = !std::mem::replace(&mut state.finished, true);
-        if first {
+        if state.finished.is_none() {
             let line = self.summary(state).to_json();
             state.put(line);
+            // with the errors of writing it
+            state.finished = Some(self.summary(state));
         }
         self.summary(state)
     }
@@ -225,7 +238,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let mut state = std::mem::replace(
             self.state.get_mut().unwrap_or_else(PoisonError::into_inner),
-            State { file: None, events: Vec::new(), dropped: 0, errors: 0, finished: true },
+            State { file: None, events: Vec::new(), open: 0, dropped: 0, errors: 0, finished: None },
         );
         self.close(&mut state);
     }
@@ -252,6 +265,8 @@ pub struct Span {
     name: String,
     started: Instant,
     ended: AtomicBool,
+    /// Its start is in the capture.
+    is_recorded: bool,
 }
 
 impl Span {
@@ -299,7 +314,9 @@ impl Span {
         }
     }
 
-    fn record(&self, phase: Phase, status: Status, duration_ms: Option<f64>, field: &str, value: Captured) {
+    /// Whether it came into the capture. A start takes room for its end as well: what began before the limit was met,
+    /// such as the agent around everything, is not left without an end.
+    fn record(&self, phase: Phase, status: Status, duration_ms: Option<f64>, field: &str, value: Captured) -> bool {
         let inner = &self.recorder.0;
         // Redaction and shaping happen outside the lock, so that threads do not wait for each other's data.
         let Captured { value, cut } = value;
@@ -311,10 +328,22 @@ impl Span {
         let truncated = limits::bound(&mut data, inner.limits) | cut;
 
         let mut state = inner.state();
-        if state.finished || state.events.len() as u64 >= inner.limits.events {
-            state.dropped += 1;
-            return;
+        let taken = (state.events.len() as u64).saturating_add(state.open);
+        let fits = match phase {
+            Phase::Start => taken.saturating_add(2) <= inner.limits.events,
+            Phase::End => self.is_recorded,
+        };
+        if state.finished.is_some() {
+            return false;
         }
+        if !fits {
+            state.dropped += 1;
+            return false;
+        }
+        state.open = match phase {
+            Phase::Start => state.open + 1,
+            Phase::End => state.open.saturating_sub(1),
+        };
         let event = Event {
             version: event::VERSION,
             trace_id: inner.trace_id.clone(),
@@ -333,6 +362,7 @@ impl Span {
         };
         state.put(event.to_json());
         state.events.push(event);
+        true
     }
 }
 

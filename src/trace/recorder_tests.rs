@@ -113,7 +113,8 @@ fn limits_are_kept_and_marked() {
         recorder.span(Kind::Tool, "t", json!({"text": "x".repeat(50_000), "list": vec![0; 200]})).end(Value::Null);
     }
     let summary = recorder.finish();
-    assert_eq!((summary.events, summary.dropped_events), (3, 5));
+    // no start without room for its end
+    assert_eq!((summary.events, summary.dropped_events), (2, 6));
     let first = recorder.snapshot()["events"][0].clone();
     assert_eq!(
         (
@@ -166,8 +167,25 @@ fn nothing_is_recorded_behind_the_summary() {
     let open = recorder.span(Kind::Tool, "open", Value::Null);
     assert_eq!(recorder.finish().events, 1);
     open.end(Value::Null);
+    recorder.missed();
+    recorder.span(Kind::Tool, "late", Value::Null).end(Value::Null);
     let again = recorder.finish();
-    assert_eq!((again.events, again.dropped_events), (1, 1));
+    assert_eq!((again.events, again.dropped_events, again.capture_errors), (1, 0, 0));
+}
+
+#[test]
+fn spans_that_began_before_the_limit_have_their_ends() {
+    let recorder = memory(Limits { events: 7, ..Limits::default() });
+    let agent = recorder.span(Kind::Agent, "agent", Value::Null);
+    for _ in 0..5 {
+        recorder.span(Kind::Tool, "t", Value::Null).end(Value::Null);
+    }
+    agent.end(json!("done"));
+    let summary = recorder.finish();
+    assert_eq!((summary.events, summary.dropped_events), (6, 6));
+    let events = recorder.snapshot()["events"].clone();
+    assert_eq!(events[5]["name"], "agent");
+    assert_eq!(events[5]["data"]["output"], "done");
 }
 
 #[test]

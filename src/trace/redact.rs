@@ -38,6 +38,12 @@ impl Redactor {
                 known.insert(
                     percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string(),
                 );
+                // as JSON text within text has it, and JSON text within that
+                for ascii in [false, true] {
+                    let once = in_json(secret, ascii);
+                    known.insert(in_json(&once, ascii));
+                    known.insert(once);
+                }
                 known.insert(secret.to_owned());
             }
         }
@@ -175,6 +181,26 @@ impl Redactor {
     pub fn mark(&self, rule: &str, secret: &str) -> String {
         self.masker.mark(rule, secret.as_bytes())
     }
+}
+
+/// The inside of a JSON string of the text; with `ascii`, all else is escaped, as many writers do.
+fn in_json(text: &str, ascii: bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => escaped.extend(['\\', c]),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            c if u32::from(c) < 0x20 || (ascii && !c.is_ascii()) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    escaped.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A folder that is the root of a repository, to run in.
-struct Project {
+pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
 impl Project {
-    fn new(files: &[(&str, &str)]) -> Project {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Project {
         let project = Project { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(project.path(".git")).unwrap();
         for (name, text) in files {
@@ -21,7 +21,7 @@ impl Project {
         project
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -29,11 +29,19 @@ impl Project {
         toolreplay().current_dir(self.path(folder)).arg("audit").args(args).output().unwrap().into()
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.run_in("", args)
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let ran = self.run(&[args, &["--format", "json"]].concat());
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
     }

@@ -101,7 +101,7 @@ fn usage_errors_are_exit_2() {
 #[test]
 fn rules_are_explained() {
     for rule in toolreplay::rules::RULES {
-        assert_eq!(run(["explain", rule.id]).stdout, rule.page);
+        assert!(run(["explain", rule.id]).stdout.starts_with(rule.page), "{}", rule.id);
         assert!(run(["explain"]).stdout.contains(rule.id));
     }
 }

@@ -12,9 +12,11 @@ mod expected;
 
 mod attest;
 mod audit;
+mod baseline;
 mod canonical;
 mod captures;
 mod cli;
+mod dangers;
 mod equality;
 mod generated;
 mod hostile;
@@ -23,6 +25,7 @@ mod known_answers;
 mod layers;
 #[cfg(target_os = "linux")]
 mod memory;
+mod recipe;
 #[cfg(unix)]
 mod redact;
 mod refusals;
@@ -32,6 +35,7 @@ mod security;
 mod signing;
 #[cfg(unix)]
 mod trace_run;
+mod traits;
 #[cfg(unix)]
 mod writes;
 

@@ -116,6 +116,30 @@ fn what_is_unpacked_is_bounded_for_all_files_together() {
 }
 
 #[test]
+fn a_configuration_lowers_limits_and_raises_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = record(0, "t", "{}", &format!("{{\"a\":\"{}\"}}", "a".repeat(3000)));
+    fs::write(folder.path().join("t.jsonl"), &text).unwrap();
+    fs::write(folder.path().join("t.jsonl.gz"), packed(text.as_bytes())).unwrap();
+    let ran = |config: &str, args: &[&str]| {
+        fs::write(folder.path().join("toolreplay.toml"), config).unwrap();
+        let ran = peak(folder.path(), &[&["audit", "."], args].concat());
+        (ran.code, ran.output)
+    };
+    assert_eq!(ran("", &[]).0, 0);
+    for (key, said) in [("max-line", "the line is longer than 2 KiB"), ("max-unpacked", "hold more than 2 KiB of text")]
+    {
+        let (code, output) = ran(&format!("{key} = \"2K\""), &[]);
+        assert!(code == 2 && output.contains(said), "{output}");
+        assert_eq!(ran(&format!("{key} = \"2K\""), &[&format!("--{key}"), "4K"]).0, 0);
+        for wrong in ["5G", "0", "many"] {
+            let (code, output) = ran(&format!("{key} = \"{wrong}\""), &[]);
+            assert!(code == 2 && output.contains(&format!("toolreplay.toml: {key}: ")), "{output}");
+        }
+    }
+}
+
+#[test]
 fn blank_lines_cost_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let blank = vec![b'\n'; 40 * MIB];
@@ -190,7 +214,17 @@ fn an_archive_is_checked_and_bounded() {
     let at = good.windows(12).position(|window| window == b"unmistakable").unwrap();
     let mut edited = good.clone();
     edited[at] = b'U';
-    for bad in [&edited[..], &good[..good.len() - 30], &archive(&[("other", b"x")]), b"PK\x03\x04"] {
+    let pair = archive(&[("header.json", b"{\"version\":2}"), ("samples/1.json", sample), ("samples/2.json", sample)]);
+    assert_eq!(audit(&pair, &[]).code, 0);
+    let mut doubled = pair.clone();
+    let seconds: Vec<usize> = memchr::memmem::find_iter(&pair, b"samples/2.json").collect();
+    assert_eq!(seconds.len(), 2);
+    seconds.iter().for_each(|at| doubled[at + 8] = b'1');
+    // the third entry of the list stands where the second does
+    let mut over = pair.clone();
+    let entries: Vec<usize> = memchr::memmem::find_iter(&pair, b"PK\x01\x02").collect();
+    over.copy_within(entries[1] + 42..entries[1] + 46, entries[2] + 42);
+    for bad in [&over[..], &doubled, &edited, &good[..good.len() - 30], &archive(&[("other", b"x")]), b"PK\x03\x04"] {
         let ran = audit(bad, &[]);
         assert!(ran.code == 2 && ran.output.contains("error: ./log.eval: "), "{}", ran.output);
     }

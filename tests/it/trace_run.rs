@@ -23,10 +23,22 @@ fn start(interpreter: &Path, arguments: &[&str]) -> Ran {
 #[test]
 fn the_interpreter_gets_every_option_and_its_exit_code_counts() {
     let script = "[ \"$1\" = -c ] && exit 0; printf '%s\\n' \"$@\"; exit 7";
-    let options = ["--tool", "m:a", "--tool=m:C.b", "--model", "m:c", "--loop", "m:d", "--redact-field", "pin"];
+    let options = [
+        "--tool",
+        "m:a",
+        "--tool=m:C.b",
+        "--model",
+        "m:c",
+        "--loop",
+        "m:d",
+        "--redact-field",
+        "pin",
+        "--max-events",
+        "12",
+    ];
     let ran = with_interpreter(script, &options);
     let expected = "-m\ntoolreplay.run\n--input=in.json\n--output=-out.jsonl\n--model=m:c\n--tool=m:a\n--tool=m:C.b\n\
-        --loop=m:d\n--redact-field=pin\n--\napp.main:run\n";
+        --loop=m:d\n--redact-field=pin\n--max-events=12\n--\napp.main:run\n";
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (7, expected, ""));
 }
 

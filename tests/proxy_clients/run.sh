@@ -25,3 +25,4 @@ if ! cmp -s "$here/package.json" "$folder/installed.json"; then
 fi
 export NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost
 "$folder/venv/bin/python" "$here/check.py" "$binary" "$folder"
+"$folder/venv/bin/python" "$here/damaged.py" "$binary" "$folder"

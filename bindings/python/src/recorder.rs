@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use toolreplay::trace::event::{CaptureSummary, Kind};
-use toolreplay::trace::{self, Limits, Options, RecorderError};
+use toolreplay::trace::{self, Limits, Options, RecorderError, Redactor};
 
 /// How many forks lie between this process and the one that loaded the module.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -54,6 +54,7 @@ impl<T> Drop for Own<T> {
 pub(crate) struct Recorder {
     recorder: Own<trace::Recorder>,
     limits: Limits,
+    redactor: Arc<Redactor>,
 }
 
 /// A span under way. Dropped without an end it is recorded as cancelled.
@@ -61,6 +62,7 @@ pub(crate) struct Recorder {
 pub(crate) struct Span {
     id: String,
     limits: Limits,
+    redactor: Arc<Redactor>,
     span: Own<Mutex<Option<trace::Span>>>,
 }
 
@@ -77,9 +79,10 @@ impl Recorder {
         max_data_chars: usize,
     ) -> PyResult<Recorder> {
         let limits = Limits { events: max_events, characters: max_data_chars, ..Limits::default() };
+        let redactor = Arc::new(Redactor::new(&secret_values, &redacted_fields));
         let options = Options { output, known_secrets: secret_values, redacted_fields, limits };
         match py.detach(|| trace::Recorder::new(options)) {
-            Ok(recorder) => Ok(Recorder { recorder: Own::new(recorder), limits }),
+            Ok(recorder) => Ok(Recorder { recorder: Own::new(recorder), limits, redactor }),
             Err(RecorderError::Create { path, source }) => Err(io_error(py, &source, &path.to_string_lossy())),
         }
     }
@@ -100,7 +103,7 @@ impl Recorder {
     ) -> PyResult<Span> {
         let kind = kind_named(kind)?;
         let recorder = self.recorder.require()?;
-        let data = capture(data, self.limits);
+        let data = capture(data, self.limits, &self.redactor);
         Ok(self.span(py.detach(|| recorder.span_in(parent, kind, name, data))))
     }
 
@@ -141,7 +144,12 @@ impl Recorder {
 
 impl Recorder {
     fn span(&self, span: trace::Span) -> Span {
-        Span { id: span.id().to_owned(), limits: self.limits, span: Own::new(Mutex::new(Some(span))) }
+        Span {
+            id: span.id().to_owned(),
+            limits: self.limits,
+            redactor: Arc::clone(&self.redactor),
+            span: Own::new(Mutex::new(Some(span))),
+        }
     }
 }
 
@@ -161,7 +169,7 @@ impl Span {
     /// Ends it with its output.
     fn end(&self, py: Python<'_>, output: &Bound<'_, PyAny>) {
         let Some(span) = self.take() else { return };
-        let output = capture(output, self.limits);
+        let output = capture(output, self.limits, &self.redactor);
         py.detach(|| span.end(output));
     }
 

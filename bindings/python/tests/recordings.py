@@ -4,6 +4,7 @@ import json
 from typing import NamedTuple
 
 import toolreplay
+from toolreplay.pytest_plugin import _plain
 
 
 class Seen(NamedTuple):
@@ -45,7 +46,7 @@ def tools(recorder):
 
 def calls(recorder):
     """The calls of the transcript that were recorded whole."""
-    records = map(json.loads, recorder.transcript().splitlines())
+    records = [_plain(json.loads(line)) for line in recorder.transcript().splitlines()]
     whole = [one for one in records if "$import" not in one["response"] and "capture_omitted" not in one["args"]]
     return [(record["tool"], record["args"], record["response"]) for record in whole]
 

@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import logging
 
+import pydantic
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -261,3 +262,51 @@ def test_nothing_is_raised_into_the_agent(caplog):
         made = agent(asks(("search", {"query": "a"}))).invoke(HELLO, {"callbacks": [handler]})
     assert made["messages"][-1].content == "done" and not caplog.records
     assert recorder.finish()["capture_errors"] > 5
+
+
+def test_invalid_arguments_reach_no_tool():
+    ran = []
+
+    @tool
+    def number(n: int) -> str:
+        """Takes a number."""
+        ran.append(n)
+        if n == 2:
+            # an error of the same type, but of the tool itself
+            pydantic.TypeAdapter(int).validate_python("none")
+        return str(n)
+
+    handled = number.model_copy(update={"name": "handled", "handle_validation_error": True})
+    recorder = ExecutionRecorder()
+    config = given(recorder)
+    wrong = asks(("number", {"n": "none"}), ("number", {"n": 1}))
+    assert agent(wrong, tools=[number]).invoke(HELLO, config)["messages"][-1].content == "done"
+    for arguments in ({"n": "none"}, {}, {"n": 2}):
+        with pytest.raises(pydantic.ValidationError):
+            number.invoke(arguments, config)
+    assert "validation" in handled.invoke({"n": "none"}, config) and handled.invoke({"n": 3}, config) == "3"
+
+    async def main():
+        with pytest.raises(pydantic.ValidationError):
+            await number.ainvoke({"n": "none"}, config)
+        await number.ainvoke({"n": 4}, config)
+
+    asyncio.run(main())
+    assert [(one.name, one.input, one.status) for one in tools(recorder)] == [
+        ("number", {"n": 1}, "ok"), ("number", {"n": 2}, "error"), ("handled", {"n": 3}, "ok"), ("number", {"n": 4}, "ok"),
+    ]
+    assert ran == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_two_handlers_record_each_call_once(same):
+    recorder = ExecutionRecorder()
+    handler = RecordingHandler(recorder)
+    handlers = [handler, handler if same else RecordingHandler(recorder)]
+    agent(asks(("search", {"query": "a"}))).invoke(HELLO, {"callbacks": handlers})
+    search.invoke({"query": "b"}, {"callbacks": handlers})
+    assert [one.input for one in tools(recorder)] == [{"query": "a"}, {"query": "b"}]
+    assert len([one for one in spans(recorder) if one.kind == "model"]) == 2
+    recorders = [ExecutionRecorder(), ExecutionRecorder()]
+    search.invoke({"query": "a"}, {"callbacks": [RecordingHandler(one) for one in recorders]})
+    assert [len(tools(one)) for one in recorders] == [1, 1]

@@ -4,20 +4,29 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import types
 
+import mcp.types
 import pytest
 from agents import (
     Agent,
+    LocalShellTool,
     ModelSettings,
     RunConfig,
     Runner,
+    WebSearchTool,
     function_tool,
     generation_span,
+    response_span,
     set_trace_processors,
     tool_input_guardrail,
 )
+from agents.exceptions import ModelBehaviorError
+from agents.mcp import MCPServer
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
+from openai.types.responses import ResponseFunctionWebSearch
+from openai.types.responses.response_output_item import LocalShellCall, McpCall
 from recordings import calls, rules, spans, tools
 
 from toolreplay.adapters.openai_agents import RecordingProcessor
@@ -181,7 +190,7 @@ def test_errors_by_their_type(tmp_path):
     with pytest.raises(Exception, match="secret message"):
         run(agent(asks(("fatal", {"query": "b"}))), recorder)
     assert [(one.name, one.status, one.output) for one in spans(recorder) if one.status != "ok"] == [
-        ("broken", "error", "ToolError"),
+        ("broken", "error", "Failure"),
         ("helper", "error", "Failure"), ("turn", "error", "Failure"), ("fatal", "error", "Failure"),
     ]
     recorder.finish()
@@ -333,3 +342,183 @@ def test_nothing_is_raised_into_the_run(caplog):
         made = agent(asks(("search", {"query": "a"})), model_settings=ModelSettings())
         assert Runner.run_sync(made, "hello").final_output == "done"
     assert not caplog.records and recorder.finish()["capture_errors"] > 5
+
+
+# ---- what ran, and nothing else ----
+
+
+class Hosted(ScriptedModel):
+    """Traces as the SDK's model of the Responses API does."""
+
+    async def get_response(self, system_instructions, input, *args, **more):
+        with response_span() as span:
+            made = await super().get_response(system_instructions, input, *args, **more)
+            span.span_data.response = types.SimpleNamespace(output=made.output, model="hosted")
+            span.span_data.input = input
+            return made
+
+
+def factory(kind):
+    """Task factories as others set them: eager, and one that wraps every task."""
+    if kind == "eager":
+        return getattr(asyncio, "eager_task_factory", None)
+
+    async def around(coroutine):
+        return await coroutine
+
+    # as Sentry's asyncio integration does
+    return lambda loop, coroutine, **more: asyncio.Task(around(coroutine), loop=loop, **more)
+
+
+@pytest.mark.parametrize("kind", ["eager", "wrapping", None])
+@pytest.mark.parametrize("approve", [True, False, None])
+@pytest.mark.parametrize("awaits", [True, False])
+def test_approvals_under_any_task_factory(kind, approve, awaits):
+    made = factory(kind) if kind else None
+    if kind and made is None:
+        pytest.skip("this Python has no eager tasks")
+    ran = []
+
+    async def decide(context, arguments, call_id):
+        if awaits:
+            await asyncio.sleep(0)
+        return True
+
+    def delete(query: str) -> None:
+        ran.append(query)
+
+    asked = function_tool(delete, needs_approval=decide)
+    recorder = ExecutionRecorder()
+    tested = agent(asks(("delete", {"query": "a"}), ("search", {"query": "b"})), tools=[asked, search])
+
+    async def main():
+        if made:
+            asyncio.get_running_loop().set_task_factory(made)
+        waiting = await Runner.run(tested, "hello")
+        assert len(waiting.interruptions) == 1
+        if approve is not None:
+            state = waiting.to_state()
+            (state.approve if approve else state.reject)(waiting.interruptions[0])
+            await Runner.run(tested, state)
+
+    with recording(recorder):
+        asyncio.run(main())
+    assert [one.input for one in tools(recorder) if one.name == "delete"] == [{"query": query} for query in ran]
+    assert [one.status for one in tools(recorder)] == ["ok"] * (1 + len(ran))
+    assert ran == (["a"] if approve else [])
+
+
+def test_invalid_arguments_reach_no_function():
+    recorder = ExecutionRecorder()
+    wrong = asks(("search", "{no json"), ("search", {"question": "b"}), ("search", "[1]"), ("search", {"query": "c"}))
+    run(agent(wrong), recorder)
+    assert [(one.name, one.input, one.status) for one in tools(recorder)] == [("search", {"query": "c"}, "ok")]
+
+    strict = function_tool(lambda query: {"found": query}, name_override="strict", failure_error_function=None)
+    recorder = ExecutionRecorder()
+    with pytest.raises(ModelBehaviorError):
+        run(agent(asks(("strict", "{no json")), tools=[strict]), recorder)
+    assert tools(recorder) == []
+
+
+@pytest.mark.parametrize("explain", [None, lambda context, error: "took too long"])
+@pytest.mark.parametrize("behaviour", ["error_as_result", "raise_exception"])
+def test_timeouts_are_errors(explain, behaviour):
+    async def sleep(query: str) -> str:
+        await asyncio.sleep(60)
+
+    late = function_tool(sleep, timeout=0.01, timeout_error_function=explain, timeout_behavior=behaviour)
+    recorder = ExecutionRecorder()
+    with contextlib.suppress(Exception):
+        run(agent(asks(("sleep", {"query": "a"})), tools=[late]), recorder)
+    assert [(one.name, one.status, one.output) for one in tools(recorder)] == [("sleep", "error", "ToolTimeoutError")]
+
+
+class Server(MCPServer):
+    """An MCP server without a process."""
+
+    async def connect(self):
+        pass
+
+    async def cleanup(self):
+        pass
+
+    @property
+    def name(self):
+        return "files"
+
+    async def list_tools(self, run_context=None, agent=None):
+        schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+        return [mcp.types.Tool.model_validate({"name": name, "inputSchema": schema}) for name in ("read", "fail", "crash")]
+
+    async def call_tool(self, tool_name, arguments, meta=None):
+        if tool_name == "crash":
+            raise Failure("secret message")
+        content = [{"type": "text", "text": arguments["path"]}]
+        return mcp.types.CallToolResult.model_validate({"content": content, "isError": tool_name == "fail"})
+
+    async def list_prompts(self):
+        raise NotImplementedError
+
+    async def get_prompt(self, name, arguments=None):
+        raise NotImplementedError
+
+
+def test_failing_mcp_tools_are_errors():
+    recorder = ExecutionRecorder()
+    wanted = asks(("read", {"path": "a"}), ("fail", {"path": "b"}), ("crash", {"path": "c"}), ("read", "{no json"))
+    run(agent(wanted, tools=[], mcp_servers=[Server()]), recorder)
+    assert [(one.name, one.input, one.status) for one in tools(recorder)] == [
+        ("read", {"path": "a"}, "ok"), ("fail", {"path": "b"}, "error"), ("crash", {"path": "c"}, "error"),
+    ]
+
+
+def test_the_local_shell_and_hosted_tools(tmp_path):
+    path = tmp_path / "run.jsonl"
+    recorder = ExecutionRecorder(output=path)
+    shell = LocalShellTool(executor=lambda request: "out of " + " ".join(request.data.action.command))
+    action = {"type": "exec", "command": ["rm", "-r", "x"], "env": {}}
+    asked = LocalShellCall(id="l1", call_id="c1", action=action, status="completed", type="local_shell_call")
+    searched = ResponseFunctionWebSearch(
+        id="w1", status="completed", type="web_search_call", action={"type": "search", "query": "weather"}
+    )
+    hosted = [
+        McpCall(id="m1", type="mcp_call", name="delete", server_label="crm", arguments='{"id": 7}', output="gone"),
+        McpCall.model_construct(id="m2", type="mcp_call", name="delete", server_label="crm", arguments='{"id": 8}', error="no"),
+    ]
+    model = Hosted([[searched, *hosted, asked], [assistant_message("done")]])
+    made = Agent(name="helper", model=model, tools=[shell, WebSearchTool()])
+    assert run(made, recorder).final_output == "done"
+    recorder.finish()
+    assert [(one.name, one.status, one.inside, one.input, one.output) for one in tools(recorder)] == [
+        ("web_search", "ok", "hosted", {"type": "search", "query": "weather"}, {"capture_omitted": "result"}),
+        ("mcp__crm__delete", "ok", "hosted", {"id": 7}, "gone"),
+        ("mcp__crm__delete", "error", "hosted", {"id": 8}, "ToolError"),
+        ("local_shell", "ok", "turn", {"type": "exec", "command": ["rm", "-r", "x"], "env": {}}, "out of rm -r x"),
+    ]
+    assert [tool for _, tool in rules(path, "web_search")] == ["mcp__crm__delete", "mcp__crm__delete", "local_shell"]
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_two_processors_record_each_call_once(same):
+    recorder = ExecutionRecorder()
+    one = RecordingProcessor(recorder)
+    set_trace_processors([one, one if same else RecordingProcessor(recorder)])
+    try:
+        asyncio.run(Runner.run(agent(asks(("search", {"query": "a"}))), "hello"))
+    finally:
+        set_trace_processors([])
+    assert [(one.kind, one.name) for one in spans(recorder)] == [
+        ("agent", "helper"), ("loop", "turn"), ("model", "scripted"), ("tool", "search"), ("loop", "turn"), ("model", "scripted"),
+    ]
+
+
+def test_two_recorders_record_each_for_itself():
+    recorders = [ExecutionRecorder(), ExecutionRecorder()]
+    set_trace_processors([RecordingProcessor(recorder) for recorder in recorders])
+    try:
+        asyncio.run(Runner.run(agent(asks(("search", {"query": "a"}))), "hello"))
+    finally:
+        set_trace_processors([])
+    seen = [[(one.kind, one.name, one.inside) for one in spans(recorder)] for recorder in recorders]
+    assert seen[0] == seen[1] and len(seen[0]) == 6

@@ -6,7 +6,7 @@ import decimal
 import enum
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, Tool
+from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, TextOutput, Tool
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturn
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
@@ -279,3 +279,53 @@ def test_nothing_is_raised_into_the_run(monkeypatch):
     monkeypatch.setattr("toolreplay.adapters.pydantic_ai._message", lambda message: 1 / 0)
     assert agent(recorder, [("search", {"query": "a"})]).run_sync("hello").output == "done"
     assert recorder.finish()["capture_errors"] >= 4
+
+
+def test_output_functions_are_recorded(tmp_path):
+    path = tmp_path / "run.jsonl"
+    recorder = ExecutionRecorder(output=path)
+    ran = []
+
+    def transfer(amount: int, to: str) -> str:
+        ran.append(amount)
+        if amount == 1:
+            raise ModelRetry("more")
+        return f"{amount} to {to}"
+
+    made = agent(recorder, [("final_result", {"amount": 1, "to": "x"})], [("final_result", {"amount": 2, "to": "x"})], output_type=transfer)
+    assert made.run_sync("hello").output == "2 to x" and ran == [1, 2]
+    # arguments that the function does not take did not reach it
+    other = agent(recorder, [("final_result", {"amount": "none"})], [("final_result", {"amount": 3, "to": "y"})], output_type=transfer)
+    assert other.run_sync("hello").output == "3 to y"
+
+    def shout(text: str) -> str:
+        return text.upper()
+
+    as_text = agent(recorder, "words", output_type=TextOutput(shout))
+    assert as_text.run_sync("hello").output == "WORDS"
+    found = [(one.name, one.input, one.status) for one in tools(recorder)]
+    assert [one[1:] for one in found] == [
+        ({"amount": 1, "to": "x"}, "error"), ({"amount": 2, "to": "x"}, "ok"), ({"amount": 3, "to": "y"}, "ok"),
+        ({"output": "words"}, "ok"),
+    ], found
+    assert {one[0] for one in found[:3]} == {"transfer"}
+    recorder.finish()
+    assert ("permission-overreach", "transfer") in rules(path, "search")
+
+
+def test_output_without_a_function_is_no_tool():
+    recorder = ExecutionRecorder()
+    made = agent(recorder, [("final_result", {"response": 7})], output_type=int)
+    assert made.run_sync("hello").output == 7 and tools(recorder) == []
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_two_capabilities_record_each_call_once(same):
+    recorder = ExecutionRecorder()
+    one = RecordingCapability(recorder)
+    made = Agent(scripted([("search", {"query": "a"})]), tools=ALL, name="helper")
+    result = made.run_sync("hello", capabilities=[one, one if same else RecordingCapability(recorder)])
+    assert result.output == "done"
+    assert [(one.kind, one.name) for one in spans(recorder)] == [
+        ("agent", "helper"), ("model", "scripted"), ("tool", "search"), ("model", "scripted"),
+    ]

@@ -1,26 +1,35 @@
 """The recorder: what is recorded, and that the recorded program does what it did without it."""
 
 import asyncio
+import base64
 import collections
 import concurrent.futures
 import contextlib
+import copy
 import dataclasses
 import datetime
 import decimal
 import enum
 import functools
+import gc
+import inspect
 import json
+import multiprocessing
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import threading
 import traceback
 import typing
+import uuid
+import zoneinfo
 
 import pydantic
 import pytest
 
+import toolreplay
 from toolreplay.tracing import ExecutionRecorder, UnsupportedFunction
 
 
@@ -374,12 +383,104 @@ def test_values(value, expected):
     assert found == expected
 
 
+class OddPath(type(pathlib.PurePosixPath("/"))):
+    def __str__(self):
+        raise AssertionError("code of the program ran")
+
+
+class OddSet(set):
+    def __iter__(self):
+        raise AssertionError("code of the program ran")
+
+
+class OddZone(datetime.tzinfo):
+    def utcoffset(self, when):
+        raise AssertionError("code of the program ran")
+
+
+class Colour(enum.Enum):
+    RED = (1, "r")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (datetime.datetime(2020, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2020-01-02T03:04:05.000006+00:00"),
+        (datetime.datetime(2020, 1, 2, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin")), "2020-01-02T00:00:00+01:00"),
+        (datetime.date(2020, 1, 2), "2020-01-02"), (datetime.time(1, 2), "01:02:00"),
+        (datetime.timedelta(days=1, seconds=2), "1 day, 0:00:02"),
+        (decimal.Decimal("1.50"), "1.50"), (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (pathlib.PurePosixPath("/x/y"), "/x/y"), (pathlib.Path("a/b"), "a/b"), (pathlib.PureWindowsPath("c:/x"), "c:\\x"),
+        (Colour.RED, [1, "r"]), ({3, 1, 2}, [1, 2, 3]), (frozenset(["b", "a"]), ["a", "b"]), (set(), []),
+        (b"", {"bytes_base64": ""}), (b"a", {"bytes_base64": "YQ=="}), (bytearray(b"ab"), {"bytes_base64": "YWI="}),
+        (bytes(range(256)), {"bytes_base64": base64.b64encode(bytes(range(256))).decode()}),
+        (float("nan"), "NaN"), (float("inf"), "Infinity"), (float("-inf"), "-Infinity"),
+    ],
+)
+def test_values_of_the_standard_library(value, expected):
+    assert captured(value) == expected and captured({"in": [value]}) == {"in": [expected]}
+
+
+def test_calls_with_such_values_are_compared():
+    recorder = ExecutionRecorder()
+    load = recorder.wrap(lambda when, path: b"the same", name="load")
+    for _ in range(2):
+        load(datetime.date(2020, 1, 1), pathlib.Path("a"))
+    load(datetime.date(2020, 1, 2), pathlib.Path("a"))
+    report = toolreplay.audit(recorder.capture())
+    assert [finding.rule for finding in report.findings] == ["redundant-call"] and report.coverage.pairs_compared == 1
+
+
+def test_sets_beyond_the_limit_are_marked():
+    assert captured(set(range(200))) == {"captured_items": [], "capture_omitted_items": 200}
+
+
+def test_secrets_in_bytes_and_pydantics_secrets():
+    class Keys(pydantic.BaseModel):
+        plain: str = "seen"
+        hidden: str = pydantic.Field("zq-excluded", exclude=True)
+        word: pydantic.SecretStr
+        data: pydantic.SecretBytes = pydantic.SecretBytes(b"zq-secret-bytes")
+
+    recorder = ExecutionRecorder(secret_values=["open-sesame-99"])
+    use = recorder.wrap(lambda keys, raw: raw, name="use")
+    for word in ("zq-one", "zq-one", "zq-two"):
+        use(Keys(word=word), b"begin open-sesame-99 end")
+    text = recorder.capture().decode()
+    assert "zq-" not in text and base64.b64encode(b"open-sesame")[:12].decode() not in text
+    inputs = [event["data"]["input"] for event in events(recorder) if event["phase"] == "start"]
+    assert set(inputs[0]["keys"]) == {"plain", "word", "data"} and inputs[0]["raw"].startswith("[REDACTED:bytes:")
+    # equal secrets are equal, others are not
+    assert inputs[0] == inputs[1] != inputs[2]
+
+
+@pytest.mark.parametrize("secret", ['pass"word\\9', "pässwörter-42", "line one\nline two"])
+def test_secrets_with_quotes_and_letters_beyond_ascii(secret):
+    recorder = ExecutionRecorder(secret_values=[secret])
+    say = recorder.wrap(lambda text: text, name="say")
+    text = json.dumps({"note": secret})
+    for said in (secret, text, json.dumps({"note": secret}, ensure_ascii=False), "x" + json.dumps({"inner": text})):
+        say(said)
+    shown = json.dumps([event["data"] for event in events(recorder)])
+    assert shown.count("[REDACTED:known-secret:") >= 8
+    for part in ("word", "ssw", "line two"):
+        assert part not in shown
+
+
+def test_secrets_that_cannot_be_told_from_text_are_refused():
+    for short in ("", "  ", "1234567", "äöü", " 1234567 "):
+        with pytest.raises(ValueError, match=r"secret_values\[1\] has \d bytes") as caught:
+            ExecutionRecorder(secret_values=["long-enough", short])
+        assert not short.strip() or short.strip() not in str(caught.value).replace("secret_values", "")
+    with pytest.raises(TypeError, match=r"secret_values\[0\] must be a str"):
+        ExecutionRecorder(secret_values=[12345678])
+
+
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (object(), "object"), (b"bytes", "bytes"), ({1, 2}, "set"), (1j, "complex"), (Data, "type"), (len, "builtin_function_or_method"),
-        (decimal.Decimal(1), "Decimal"), (datetime.date(2020, 1, 1), "date"), (float("nan"), "float"),
-        (pathlib.PurePosixPath("/x"), "PurePosixPath"), (threading.Lock(), "lock"),
+        (object(), "object"), (1j, "complex"), (Data, "type"), (len, "builtin_function_or_method"),
+        (threading.Lock(), "lock"), (OddPath("/x"), "OddPath"), (OddSet([1]), "OddSet"), (datetime.datetime(2020, 1, 1, tzinfo=OddZone()), "datetime"),
     ],
 )
 def test_other_values_are_named_by_their_type(value, name):
@@ -445,8 +546,10 @@ def test_output_that_cannot_be_written(tmp_path):
     with pytest.raises(FileExistsError) as caught:
         ExecutionRecorder(output=path)
     assert caught.value.filename == str(path) and path.read_text() == "kept"
-    with pytest.raises(FileNotFoundError):
-        ExecutionRecorder(output=tmp_path / "missing" / "run.jsonl")
+    ExecutionRecorder(output=tmp_path / "made" / "here" / "run.jsonl").finish()
+    assert (tmp_path / "made" / "here" / "run.jsonl").is_file()
+    with pytest.raises((NotADirectoryError, FileExistsError)):
+        ExecutionRecorder(output=path / "below" / "run.jsonl")
     with pytest.raises((TypeError, ValueError)):
         ExecutionRecorder(max_events=-1)
     with pytest.raises(TypeError, match="secret_values"):
@@ -493,7 +596,24 @@ def test_finished_recorders_record_nothing_more():
     with ExecutionRecorder() as recorder:
         give = recorder.wrap(lambda: 1, name="give")
         give()
+    before = recorder.finish()
     assert give() == 1 and len(events(recorder)) == 2
+    recorder.missed()
+    assert recorder.finish() == before == recorder.snapshot().capture_summary
+
+
+def test_the_outermost_end_survives_the_limit(tmp_path):
+    path = tmp_path / "run.jsonl"
+    recorder = ExecutionRecorder(output=path, max_events=7)
+    tick = recorder.wrap(lambda: None, name="tick")
+    with recorder.span("agent", "outer") as span:
+        for _ in range(9):
+            tick()
+        span.set_output("done")
+    summary = recorder.finish()
+    assert (summary["events"], summary["dropped_events"]) == (6, 14)
+    last = events(recorder)[-1]
+    assert (last["name"], last["phase"], last["data"]) == ("outer", "end", {"output": "done"})
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -524,3 +644,146 @@ def test_a_fork_records_nothing_and_runs_on(tmp_path):
     assert recorder.finish()["events"] == 4
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line.get("sequence") for line in lines] == [1, 2, 3, 4, None]
+
+
+# ---- what is wrapped stays what it is ----
+
+
+def twice(x):
+    return 2 * x
+
+
+module_recorder = ExecutionRecorder()
+recorded_twice = module_recorder.wrap(twice)
+kept_by_name = module_recorder.wrap(twice)
+
+
+@module_recorder.wrap
+def decorated(x):
+    return 3 * x
+
+
+@module_recorder.wrap(kind="model", name="asked")
+async def decorated_async(x):
+    return 4 * x
+
+
+class Tool:
+    """A callable with state."""
+
+    def __init__(self):
+        self.state = [1]
+
+    def __call__(self, x):
+        return x + len(self.state)
+
+
+class Holder:
+    part = module_recorder.wrap(functools.partial(twice, 5))
+    tool = module_recorder.wrap(Tool())
+    size = module_recorder.wrap(len)
+
+    @module_recorder.wrap
+    def method(self, x):
+        return (self, x)
+
+    @classmethod
+    @module_recorder.wrap
+    def of_class(cls, x):
+        return (cls, x)
+
+    @staticmethod
+    @module_recorder.wrap
+    def static(x):
+        return x
+
+    @module_recorder.wrap(kind="loop")
+    async def waits(self, x):
+        return (self, x)
+
+    @module_recorder.wrap
+    @functools.lru_cache  # noqa: B019
+    def cached(self, x):
+        return x
+
+
+def last_input(recorder=module_recorder):
+    return [event["data"].get("input", {}) for event in events(recorder) if event["phase"] == "start"][-1]
+
+
+def test_methods_decorated_in_a_class_record_no_self():
+    holder = Holder()
+    assert holder.method(1) == (holder, 1) and last_input() == {"x": 1}
+    assert Holder.method(holder, 2) == (holder, 2) and last_input() == {"x": 2}
+    assert Holder.of_class(3) == (Holder, 3) and last_input() == {"x": 3}
+    assert holder.static(4) == 4 and last_input() == {"x": 4}
+    assert asyncio.run(holder.waits(5)) == (holder, 5) and last_input() == {"x": 5}
+    assert holder.cached(6) == holder.cached(6) == 6 and last_input() == {"x": 6}
+    assert Holder.cached.cache_info().hits == 1
+    # attributes that are no functions are not bound
+    assert holder.part() == 10 and holder.tool(1) == 2 and holder.size([1, 2]) == 2
+
+
+def test_decorators_with_and_without_arguments():
+    assert decorated(2) == 6 and last_input() == {"x": 2}
+    assert asyncio.iscoroutinefunction(decorated_async) and asyncio.run(decorated_async(2)) == 8
+    last = events(module_recorder)[-1]
+    assert (last["kind"], last["name"], last["data"]) == ("model", "asked", {"output": 8})
+    with pytest.raises(ValueError, match="kind must be"):
+        module_recorder.wrap(kind="step")
+
+
+def test_attributes_of_what_is_wrapped():
+    cached = ExecutionRecorder().wrap(functools.lru_cache(twice))
+    cached(1)
+    assert cached.cache_info().misses == 1 and cached.cache_clear() is None and cached.cache_info().misses == 0
+    tool = ExecutionRecorder().wrap(Tool())
+    tool.state.append(2)
+    assert tool(1) == 3 and isinstance(tool, Tool) and tool.__doc__ == "A callable with state."
+    wrapped = ExecutionRecorder().wrap(twice)
+    wrapped.note = "mine"
+    assert inspect.isfunction(wrapped) and wrapped.__code__ is twice.__code__ and wrapped.note == "mine"
+    assert wrapped.__name__ == "twice" and wrapped.__wrapped__ is twice and wrapped.__module__ == __name__
+    assert inspect.signature(wrapped) == inspect.signature(twice) and "twice" in repr(wrapped)
+    assert inspect.getsource(wrapped) == inspect.getsource(twice)
+    with pytest.raises(AttributeError):
+        wrapped.nothing_of_that_name
+
+
+def test_pickling_wrapped_functions():
+    for function in (recorded_twice, decorated, kept_by_name, module_recorder.wrap(functools.partial(twice)), Holder.method):
+        again = pickle.loads(pickle.dumps(function))
+        before = len(events(module_recorder))
+        assert again(*([None, 2] if function is Holder.method else [2])) is not None
+        assert len(events(module_recorder)) == before + 2
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    assert pickle.loads(pickle.dumps(module_recorder)) is module_recorder
+    assert copy.deepcopy({"f": recorded_twice})["f"] is recorded_twice
+    # a local recorder is unknown once it is gone
+    given = pickle.dumps(ExecutionRecorder().wrap(twice))
+    gc.collect()
+    assert pickle.loads(given)(2) == 4
+
+
+def test_wrapped_functions_in_other_processes():
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        assert list(pool.map(kept_by_name, [1, 2])) == [2, 4]
+
+
+def test_a_span_by_hand():
+    recorder = ExecutionRecorder()
+    outer = recorder.begin("agent", "outer", {"a": 1}).enter()
+    assert recorder.current_span_id() == outer.id
+    inner = recorder.begin("tool", "inner")
+    lone = recorder.begin("tool", "lone", parent=None)
+    outer.leave()
+    assert recorder.current_span_id() is None
+    inner.fail(Failure("secret")), inner.end("again"), lone.cancel(), outer.end("done")
+    ends = {e["name"]: (e["status"], e["data"], e["parent_span_id"]) for e in events(recorder) if e["phase"] == "end"}
+    assert ends == {
+        "inner": ("error", {"error_type": "Failure"}, outer.id),
+        "lone": ("cancelled", {}, None),
+        "outer": ("ok", {"output": "done"}, None),
+    }
+    with pytest.raises(ValueError, match="kind must be"):
+        recorder.begin("step", "x")

@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Record an agent's model requests, and show recordings
     Trace(crate::trace::TraceCommand),
+    /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
+    Tools(ToolsArgs),
     /// Say what a rule means, why it matters and what to do
     Explain(ExplainArgs),
     /// Print a JSON Schema
@@ -143,6 +145,14 @@ pub(crate) struct AuditArgs {
     /// Let a run pass that found nothing to audit
     #[arg(long)]
     pub(crate) allow_empty: bool,
+
+    /// Findings that this file knows count, but do not fail the run; a run that covers less than it says fails
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Write what is found and covered to this file; with --baseline, what of it still stands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
 
     /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
     #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
@@ -378,19 +388,9 @@ impl LineBound {
     }
 }
 
-/// A number of bytes, with the units K, M and G of 1,024 each.
+/// A number of bytes.
 fn size(text: &str) -> Result<u64, String> {
-    let (digits, bits) = match text.char_indices().last() {
-        Some((at, 'K')) => (&text[..at], 10),
-        Some((at, 'M')) => (&text[..at], 20),
-        Some((at, 'G')) => (&text[..at], 30),
-        _ => (text, 0),
-    };
-    let number = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
-    number
-        .and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(1 << bits))
-        .filter(|size| *size > 0)
-        .ok_or_else(|| "expected a number of bytes such as 1000000, 64K, 100M or 2G".to_owned())
+    Limits::size(text).map_err(str::to_owned)
 }
 
 /// A number of bytes that one text can have.
@@ -461,6 +461,23 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    /// Recordings and transcripts, and folders of them
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// The configuration whose '[tools]' are taken in [default: toolreplay.toml in the working directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
 }
 
 #[derive(Debug, Args)]

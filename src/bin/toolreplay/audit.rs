@@ -10,14 +10,17 @@ use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Change, Command, Input, Outcome as FileOutcome, Plan, Policy, Progress, Report, Settings, Signing, Verdict,
+    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome as FileOutcome, Plan, Policy, Progress, Report,
+    Settings, Signing, Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
+use toolreplay::limits::Limits;
 use toolreplay::report::Format;
 use toolreplay::rules::guards_evidence;
+use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
@@ -52,17 +55,25 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
         changes.extend(more);
     }
+    let traits = config.config.traits();
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
+    let baseline = match &args.baseline {
+        Some(path) => Some(read_baseline(path, &place, base.as_ref(), args.write_baseline.as_deref())?),
+        None => None,
+    };
     let settings = Settings {
         fail_on: args.fail_on.unwrap_or(Level::Warning),
         min_level: args.min_level.unwrap_or(Level::Note),
         suppressions: config.config.suppressions,
         today: Some(today()),
         allow_empty: args.allow_empty,
+        baseline: baseline.flatten(),
+        baseline_path: args.baseline.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
     };
     let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(mutators, scope.clone()), args.importing.options());
+    let ruleset = Ruleset::audit(mutators, scope.clone()).with_traits(traits);
+    let plan = Plan::Audit(ruleset, args.importing.options());
     let so_far = Progress::default();
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
@@ -91,6 +102,11 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
     }
+    if let Some(path) = &args.write_baseline {
+        let read = found.inputs.iter().filter_map(|input| input.path.as_deref());
+        guard::outputs([(path.as_path(), guard::Writes::Baseline)].into_iter(), read)?;
+        output::to_file(path, |out| out.write_all(report.renewed.to_json().as_bytes()))?;
+    }
     attest::subjects(&mut report, &found.inputs, &targets);
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
@@ -100,6 +116,33 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
     }
     Ok(code)
+}
+
+/// Reads a baseline, with a base revision as that one has it: a revision must not bring what excuses it. `None`: there is
+/// none yet, and this run writes it.
+fn read_baseline(
+    path: &Path,
+    place: &Place,
+    base: Option<&Base>,
+    writes: Option<&Path>,
+) -> anyhow::Result<Option<Baseline>> {
+    let shown = visible(&path.display().to_string()).into_owned();
+    let text = match base.filter(|_| place.inside(path).is_some()) {
+        Some(base) => match changes::policy(base, place, path, Policy::Scope)?.text {
+            Some(text) => text,
+            None => return Ok(Some(Baseline::default())),
+        },
+        None => match path.metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && writes == Some(path) => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
+            Ok(metadata) if !metadata.is_file() => bail!("cannot read {shown}: it is no regular file"),
+            Ok(metadata) if metadata.len() > MAX_BASELINE => {
+                bail!("cannot read {shown}: it is larger than {} MiB", MAX_BASELINE >> 20)
+            }
+            Ok(_) => std::fs::read(path).with_context(|| format!("cannot read {shown}"))?,
+        },
+    };
+    Baseline::parse(&text).map(Some).map_err(|what| anyhow!("{shown}: no baseline of toolreplay: {}", visible(&what)))
 }
 
 /// Reads the scope file as the base revision has it, where it has it.
@@ -215,6 +258,9 @@ impl Loaded {
         if let (None, Some(scope)) = (&args.scope, &config.scope) {
             args.scope = Some(reach.read("scope", scope)?);
         }
+        if let (None, Some(baseline)) = (&args.baseline, &config.baseline) {
+            args.baseline = Some(reach.read("baseline", baseline)?);
+        }
         if let (None, Some(trust)) = (&args.signing.trust, &config.trust) {
             args.signing.trust = Some(reach.read("trust", trust)?);
         }
@@ -223,6 +269,21 @@ impl Loaded {
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
         args.allow_empty |= config.allow_empty.unwrap_or(false);
+        let limits = Limits::default();
+        let importing = &mut args.importing;
+        for (key, text, most, taken) in [
+            ("max-line", &config.max_line, limits.line, &mut importing.lines.max_line),
+            ("max-document", &config.max_document, limits.document, &mut importing.max_document),
+            ("max-unpacked", &config.max_unpacked, limits.unpacked, &mut importing.max_unpacked),
+        ] {
+            let Some(text) = text else { continue };
+            let size = Limits::size(text).map_err(|error| anyhow!("{shown}: {key}: {error}"))?;
+            // whoever wrote what is audited may have written this too
+            if size > most {
+                bail!("{shown}: {key}: a configuration can lower the limit, not raise it; --{key} can");
+            }
+            taken.get_or_insert(size);
+        }
         let reports = &mut args.reports;
         if reports.reports.is_empty() && reports.format.is_none() && reports.output.is_none() {
             for report in &config.reports {

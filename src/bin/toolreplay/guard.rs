@@ -26,6 +26,8 @@ pub(crate) enum Writes {
     Sealed,
     /// A recording of any format, which replaces none.
     Redacted,
+    /// A baseline, which replaces nothing but one.
+    Baseline,
 }
 
 /// Refuses reports that would overwrite what is read, or evidence.

@@ -1,11 +1,11 @@
 //! From what the command line names to the files to read: folders, globs, paths from the root of the repository.
 
 use anyhow::Context as _;
+use ignore::{DirEntry, WalkBuilder};
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use toolreplay::audit::{self, Input};
 use toolreplay::formats;
-use walkdir::WalkDir;
 
 /// Where the process stands.
 pub(crate) struct Place {
@@ -146,12 +146,28 @@ fn folder(place: &Place, folder: &Path, wanted: fn(&Path) -> bool, found: &mut F
     }
 }
 
-/// The files in a folder and in the folders in it; links to folders are not followed.
-fn walk(folder: &Path, hidden_too: bool) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
-    let shown = move |entry: &walkdir::DirEntry| {
-        hidden_too || entry.depth() == 0 || entry.file_name().as_encoded_bytes().first() != Some(&b'.')
-    };
-    WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(shown)
+/// The files in a folder and in the folders in it; links to folders are not followed, and what git ignores is looked at
+/// like everything else. Of what could not be walked the path: it fails again when it is opened, with the same reason,
+/// and so is in the report.
+fn walk(folder: &Path, hidden_too: bool) -> impl Iterator<Item = Result<DirEntry, PathBuf>> {
+    let mut walk = WalkBuilder::new(folder);
+    walk.standard_filters(false).hidden(!hidden_too).sort_by_file_name(std::cmp::Ord::cmp);
+    walk.build().map(|entry| entry.map_err(|error| path_of(&error).unwrap_or(folder).to_owned()))
+}
+
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
+}
+
+/// The path that could not be walked.
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        ignore::Error::Loop { child, .. } => Some(child),
+        ignore::Error::Partial(errors) => errors.iter().find_map(path_of),
+        _ => None,
+    }
 }
 
 /// The files that `paths` would find, were they there, by their paths from the root of the repository.
@@ -213,13 +229,12 @@ pub(crate) fn is_transcript_name(path: &Path) -> bool {
 impl Found {
     /// Takes an entry of a walk if it is a file that is wanted. What is no regular file, such as a pipe, which could
     /// wait for ever, is passed over.
-    fn take(&mut self, place: &Place, entry: walkdir::Result<walkdir::DirEntry>, wanted: impl Fn(&Path) -> bool) {
+    fn take(&mut self, place: &Place, entry: Result<DirEntry, PathBuf>, wanted: impl Fn(&Path) -> bool) {
         let entry = match entry {
             Ok(entry) => entry,
-            // it fails again when it is opened, with the same reason, and so is in the report
-            Err(error) => return self.inputs.extend(error.path().map(|path| place.input(path))),
+            Err(path) => return self.inputs.push(place.input(&path)),
         };
-        if !entry.file_type().is_dir() {
+        if !is_folder(&entry) {
             self.take_file(place, entry.path(), wanted);
         }
     }
@@ -272,8 +287,8 @@ fn glob(place: &Place, pattern: &Pattern, wanted: fn(&Path) -> bool, found: &mut
     for entry in walk(start, pattern.hidden_too) {
         let entry = match entry {
             Ok(entry) => entry,
-            Err(error) => {
-                found.inputs.extend(error.path().map(|path| place.input(path)));
+            Err(path) => {
+                found.inputs.push(place.input(&path));
                 continue;
             }
         };
@@ -284,7 +299,7 @@ fn glob(place: &Place, pattern: &Pattern, wanted: fn(&Path) -> bool, found: &mut
         if !fits || taken.iter().any(|folder| path.starts_with(folder)) {
             continue;
         }
-        if entry.file_type().is_dir() {
+        if is_folder(&entry) {
             folder(place, path, wanted, found);
             taken.push(path.to_owned());
         } else {

@@ -27,6 +27,7 @@ mod scope;
 mod seal;
 mod seal_all;
 mod signing;
+mod tools;
 mod trace;
 mod verify;
 
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args, &common),
         Command::Keygen(args) => keygen::run(&args),
         Command::Trace(args) => args.run(&common),
+        Command::Tools(args) => tools::run(&args, &common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

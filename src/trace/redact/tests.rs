@@ -148,3 +148,86 @@ fn fields_by_name() {
     assert!(!value["twice"].as_str().unwrap().contains("\\\"q"), "{value}");
     assert!(!value.to_string().contains("known-literal-value"));
 }
+
+/// Names and shapes in arguments that come in pieces, cut anywhere, in each protocol: what is captured of the call and of
+/// the reply holds no secret.
+#[test]
+fn secrets_cut_over_deltas() {
+    use crate::trace::protocol::{CHAT_COMPLETIONS, MESSAGES, Protocol, RESPONSES, Reply};
+    let secret = "kQ7vZ2mXr9TbW4nYc8HdLp3FsJ6gUaE5oKiV";
+    let texts = [
+        json!({"password": secret}).to_string(),
+        json!({"env": {"AWS_SECRET_ACCESS_KEY": secret}, "n": 1}).to_string(),
+        json!({"command": format!("AWS_SECRET_ACCESS_KEY={secret} deploy")}).to_string(),
+        json!({"command": format!("curl -H 'Authorization: token {secret}' https://h")}).to_string(),
+        json!({"file": json!({"client_secret": secret}).to_string() + "\n" + &json!({"a": 1}).to_string()}).to_string(),
+        json!({"text": format!("see {} there", json!({"api_key": secret}))}).to_string(),
+        json!({"url": format!("https://hooks.slack.com/services/T0123ABCD/B0123ABCD/{secret}")}).to_string(),
+        json!({"xml": format!("<a><password>{secret}</password></a>")}).to_string(),
+        json!({"text": format!("glpat-{secret}")}).to_string(),
+        // cut off: the arguments never end
+        format!("{{\"password\": \"{secret}"),
+        // two objects in one text, a line before
+        format!("\n{{\"a\": 1}}{{\"password\": \"{secret}\"}}"),
+    ];
+    let run = |protocol: &dyn Protocol, frames: Vec<Value>| -> Reply {
+        let mut stream = protocol.stream(1 << 20);
+        frames.iter().for_each(|frame| stream.frame(frame["type"].as_str(), frame.to_string().as_bytes()));
+        stream.finish(true)
+    };
+    for text in &texts {
+        for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+            let (left, right) = text.split_at(cut);
+            let chat = |id: Option<&str>, part: &str| json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": id, "function": {"name": id.map(|_| "f"), "arguments": part}}]}}]});
+            let piece = |part: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": part}});
+            let delta = |part: &str| json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": part});
+            let replies = [
+                run(
+                    CHAT_COMPLETIONS,
+                    vec![
+                        chat(Some("c"), left),
+                        chat(None, right),
+                        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
+                    ],
+                ),
+                run(
+                    MESSAGES,
+                    vec![
+                        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {}}}),
+                        piece(left),
+                        piece(right),
+                        json!({"type": "content_block_stop", "index": 0}),
+                    ],
+                ),
+                run(
+                    RESPONSES,
+                    vec![
+                        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "call_id": "c", "name": "f", "arguments": ""}}),
+                        delta(left),
+                        delta(right),
+                    ],
+                ),
+            ];
+            for reply in replies {
+                let mut kept: Value = reply.calls.iter().map(crate::trace::protocol::ToolCall::to_json).collect();
+                kept = json!([kept, reply.response, reply.issues.details()]);
+                plain().value(&mut kept);
+                assert!(!kept.to_string().contains(secret), "{text} at {cut}: {kept}");
+            }
+        }
+    }
+}
+
+#[test]
+fn known_secrets_with_quotes_and_letters_beyond_ascii_are_found_in_json_text() {
+    let secret = "a\"b\\c-päss-😀";
+    let redactor = Redactor::new([secret], [""; 0]);
+    let once = serde_json::to_string(&json!({"note": secret})).unwrap();
+    let twice = serde_json::to_string(&json!({"inner": once})).unwrap();
+    let ascii = r#"{"note": "a\"b\\c-p\u00e4ss-\ud83d\ude00"}"#;
+    let ascii_twice = format!("x {}", serde_json::to_string(ascii).unwrap());
+    for text in [secret, &once, &twice, ascii, &ascii_twice] {
+        let clean = redactor.text(text);
+        assert!(clean.contains("[REDACTED:known-secret:") && !clean.contains("ss-"), "{text}: {clean}");
+    }
+}

@@ -110,7 +110,7 @@ def restore(binding: Binding) -> None:
 
 
 def other_names(bindings: list[Binding]) -> list[str]:
-    """Where modules hold a function under a name of their own: calls through it are not seen."""
+    """Where modules hold a function under a name of their own, or in a list or dict: calls through it are not seen."""
     named = {(id(binding.owner), binding.attribute) for binding in bindings}
     functions = {id(binding.function): binding for binding in bindings if not isinstance(binding.owner, type)}
     found = []
@@ -119,6 +119,12 @@ def other_names(bindings: list[Binding]) -> list[str]:
             binding = functions.get(id(value))
             if binding is not None and (id(module), attribute) not in named:
                 found.append(f"{name}:{attribute} is {binding.shown} too: name it as well, or its calls are not recorded")
+            elif attribute.startswith("__"):
+                continue
+            elif type(value) in (list, tuple, set, frozenset, dict):
+                held = list(value.values()) if type(value) is dict else list(value)
+                inside = [functions[id(one)] for one in held if id(one) in functions]
+                found += [f"{name}:{attribute} holds {one.shown}: calls through it are not recorded" for one in inside]
     return found
 
 
@@ -149,6 +155,7 @@ def run(
     output: str,
     targets: list[tuple[str, str]],
     redacted_fields: list[str],
+    max_events: int = 10_000,
 ) -> Any:
     """Runs `entry` and returns what it returns. `targets` are pairs of kind and name."""
     arguments = keywords(input_path)
@@ -175,7 +182,7 @@ def run(
     for remark in other_names(bindings):
         print(f"warning: {remark}", file=sys.stderr)
     try:
-        recorder = ExecutionRecorder(output=output, redacted_fields=redacted_fields)
+        recorder = ExecutionRecorder(output=output, redacted_fields=redacted_fields, max_events=max_events)
     except OSError as error:
         raise BindingError(f"cannot create the recording '{output}': {error.strerror}") from None
 
@@ -197,6 +204,12 @@ def run(
         print(f"recorded in {output}: {counts}", file=sys.stderr)
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 2**62:
+        raise argparse.ArgumentTypeError(f"expected a number of events, found {text!r}")
+    return int(text)
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="toolreplay trace run", allow_abbrev=False)
     parser.add_argument("entry", metavar="MODULE:FUNCTION")
@@ -210,10 +223,11 @@ def main(argv: list[str] | None = None) -> int:
 
     for kind in ("model", "tool", "loop"):
         parser.add_argument(f"--{kind}", action=Target, metavar="MODULE:ATTR")
+    parser.add_argument("--max-events", type=_count, default=10_000, metavar="COUNT")
     parser.add_argument("--redact-field", action="append", default=[], metavar="NAME")
     options = parser.parse_args(argv)
     try:
-        run(options.entry, options.input, options.output, targets, options.redact_field)
+        run(options.entry, options.input, options.output, targets, options.redact_field, options.max_events)
     except BindingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -13,14 +13,16 @@ import functools
 import inspect
 import json
 import os
+import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from . import _native, import_recording
 
-__all__ = ["ExecutionRecorder", "Snapshot", "Span", "UnsupportedFunction"]
+__all__ = ["ExecutionRecorder", "OpenSpan", "Snapshot", "Span", "UnsupportedFunction"]
 
 Kind = Literal["agent", "loop", "model", "tool"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,6 +30,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KINDS = ("agent", "loop", "model", "tool")
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError, GeneratorExit, KeyboardInterrupt)
 _MARK = "__toolreplay_recorder__"
+# the shortest secret that is searched for: a shorter one would hit ordinary words
+_SHORTEST_SECRET = 8
+_HERE: Any = object()
 
 
 class UnsupportedFunction(TypeError):
@@ -137,12 +142,59 @@ class Span:
         self.__exit__(error_type, error, traceback)
 
 
+class OpenSpan:
+    """A span that is open until one of its methods ends it: for code that learns of an end elsewhere than of the
+    beginning, such as the hooks of a framework. Ended once more nothing happens; never ended it counts as cancelled.
+    """
+
+    __slots__ = ("_begun", "_recorder", "_span")
+
+    def __init__(self, recorder: ExecutionRecorder, span: Any) -> None:
+        self._recorder, self._span = recorder, span
+        self._begun: Any = None
+
+    @property
+    def id(self) -> str | None:
+        """Its id in the recording; None if it could not be begun."""
+        return self._span.id if self._span is not None else None
+
+    def enter(self) -> OpenSpan:
+        """From here on it is around what is begun in this context, until `leave` or its end."""
+        if self._begun is None:
+            self._begun = self._recorder._open(self._span)
+        return self
+
+    def leave(self) -> None:
+        """It is around nothing more."""
+        begun, self._begun = self._begun, None
+        _leave(begun)
+
+    def end(self, output: Any = None) -> None:
+        """Ends it with its output."""
+        self.leave()
+        _end(self._span, output)
+
+    def fail(self, error: BaseException | str) -> None:
+        """Ends it with an error, which is recorded by the name of its type; a cancellation counts as cancelled."""
+        self.leave()
+        if isinstance(error, BaseException):
+            _end(self._span, None, error)
+        elif self._span is not None:
+            self._span.fail(_plain(error))
+
+    def cancel(self) -> None:
+        """Ends it as cancelled: whether it ran to its end is not known."""
+        self.leave()
+        if self._span is not None:
+            self._span.cancel()
+
+
 class ExecutionRecorder:
     """Records spans into memory and, if `output` is given, into a file that is made new with mode 0600.
 
     `secret_values` are never recorded, nor are the values of fields that are named in `redacted_fields` or whose names
-    say that they are secret. A value that is no pydantic model, dataclass, dict, list, tuple or scalar is named by its
-    type. After the recorder is made nothing here fails what it records: what could not be recorded is counted.
+    say that they are secret. A value that has no form in JSON is named by its type. After the recorder is made nothing
+    here fails what it records: what could not be recorded is counted.
     """
 
     def __init__(
@@ -158,70 +210,78 @@ class ExecutionRecorder:
                 raise TypeError(f"{name} must be a list of str, not one {type(values).__name__}")
         if max_events < 0 or max_data_chars < 0:
             raise ValueError("max_events and max_data_chars must not be negative")
-        self._native = _native.Recorder(
-            output, list(secret_values), list(redacted_fields), max_events, max_data_chars
-        )
+        secrets = list(secret_values)
+        for place, secret in enumerate(secrets):
+            if not isinstance(secret, str):
+                raise TypeError(f"secret_values[{place}] must be a str, found {type(secret).__name__}")
+            size = len(secret.strip().encode("utf-8", "surrogatepass"))
+            if size < _SHORTEST_SECRET:
+                raise ValueError(
+                    f"secret_values[{place}] has {size} bytes; only secrets of {_SHORTEST_SECRET} bytes or more can be "
+                    "told from ordinary text. Name the fields that hold it in redacted_fields"
+                )
+        if output is not None:
+            folder = os.path.dirname(os.fspath(output))
+            if folder:
+                os.makedirs(folder, exist_ok=True)
+        self._native = _native.Recorder(output, secrets, list(redacted_fields), max_events, max_data_chars)
+        self._trace_id = self._native.trace_id
+        _recorders[self._trace_id] = self
 
     @property
     def trace_id(self) -> str:
         """The id of this recording."""
         return self._native.trace_id
 
-    def wrap(self, function: F, kind: Kind = "tool", name: str | None = None) -> F:
+    @overload
+    def wrap(self, function: F, kind: Kind = "tool", name: str | None = None) -> F: ...
+    @overload
+    def wrap(self, *, kind: Kind = "tool", name: str | None = None) -> Callable[[F], F]: ...
+    def wrap(self, function: Any = _HERE, kind: Kind = "tool", name: str | None = None) -> Any:
         """A function that does what `function` does, and records each call.
 
-        Works for functions, async functions and bound methods. Generators are refused: their results would have to be
-        consumed to be recorded.
+        Works for functions, async functions, methods and other callables; without a function it is a decorator with
+        arguments: `@recorder.wrap(kind="model")`. The object of a method is not recorded. Generators are refused: their
+        results would have to be consumed to be recorded.
         """
+        if function is _HERE:
+            _check_kind(kind)
+            return lambda function: self._wrap(function, kind, name)
         return self._wrap(function, kind, name)
 
-    def _wrap(self, function: F, kind: str, name: str | None, first: int = 0) -> F:
+    def _wrap(self, function: Any, kind: str, name: str | None, first: int = 0) -> Any:
         """`first`: leading parameters that are not recorded, such as the object of a method."""
         _check_kind(kind)
         _check_function(function)
         name = _plain(_name_of(function) if name is None else name)
-        arguments = _arguments(function, first)
-
-        # frameworks read what decorators left on a function; the attributes of an object are its own business
-        updated = ("__dict__",) if inspect.isroutine(function) else ()
-
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
-
-            @functools.wraps(function, updated=updated)
-            async def recorded(*args: Any, **kwargs: Any) -> Any:
-                span, begun = self._begin_call(kind, name, arguments, args, kwargs)
-                try:
-                    result = await function(*args, **kwargs)
-                except BaseException as error:
-                    _finish(span, begun, None, error)
-                    raise
-                _finish(span, begun, result)
-                return result
-
-        else:
-
-            @functools.wraps(function, updated=updated)
-            def recorded(*args: Any, **kwargs: Any) -> Any:
-                span, begun = self._begin_call(kind, name, arguments, args, kwargs)
-                try:
-                    result = function(*args, **kwargs)
-                except BaseException as error:
-                    _finish(span, begun, None, error)
-                    raise
-                if type(result) is types.CoroutineType:
-                    # an async function behind a decorator that is none
-                    _leave(begun)
-                    return self._await_call(span, result)
-                _finish(span, begun, result)
-                return result
-
-        setattr(recorded, _MARK, self)
-        return recorded  # type: ignore[return-value]
+        return _Recorded(self, function, kind, name, first or int(_is_method(function)))
 
     def span(self, kind: Kind, name: str, data: Any = None) -> Span:
         """A span for a `with` or `async with` block. `data` is recorded as its input."""
         _check_kind(kind)
         return Span(self, kind, _plain(name), data)
+
+    def begin(self, kind: Kind, name: str, data: Any = None, *, parent: str | None = _HERE) -> OpenSpan:
+        """Begins a span that is ended by its own methods. Its parent is the span with the id `parent`, none if that is
+        None, and if it is not given the one that is open here. Nothing is raised once the kind and name are right.
+        """
+        _check_kind(kind)
+        name = _plain(name)
+        try:
+            around = self._around() if parent is _HERE else parent
+            return OpenSpan(self, self._native.begin(around, kind, name, data))
+        except BaseException as error:
+            _keep_out(error)
+            self._native.missed()
+            return OpenSpan(self, None)
+
+    def current_span_id(self) -> str | None:
+        """The id of this recorder's span that is open here."""
+        return self._around()
+
+    def missed(self) -> None:
+        """Counts something that could not be recorded, among the summary's `capture_errors`."""
+        self._native.missed()
 
     def snapshot(self) -> Snapshot:
         """What was recorded so far."""
@@ -247,6 +307,10 @@ class ExecutionRecorder:
 
     def __exit__(self, *_: object) -> None:
         self.finish()
+
+    def __reduce__(self) -> Any:
+        # only this process has the recording; elsewhere what was wrapped runs unrecorded
+        return _again, (self._trace_id,)
 
     async def _await_call(self, span: Any, call: Any) -> Any:
         begun = self._open(span)
@@ -291,6 +355,125 @@ class ExecutionRecorder:
         if span is None:
             return None
         return _open.set(_Open(self._native, span.id, _open.get()))
+
+
+_recorders: weakref.WeakValueDictionary[str, ExecutionRecorder] = weakref.WeakValueDictionary()
+
+
+class _Elsewhere:
+    """What a recorder is in a process that has not made it: nothing is recorded."""
+
+    def __init__(self, trace_id: str) -> None:
+        self.trace_id = trace_id
+
+    def wrap(self, function: Any = _HERE, kind: Kind = "tool", name: str | None = None) -> Any:
+        return (lambda function: function) if function is _HERE else function
+
+    def __reduce__(self) -> Any:
+        return _again, (self.trace_id,)
+
+
+def _again(trace_id: str) -> Any:
+    """The recorder of this process with this id."""
+    return _recorders.get(trace_id) or _Elsewhere(trace_id)
+
+
+def _wrapped_again(recorder: Any, function: Any, kind: str, name: str, first: int) -> Any:
+    """What pickle makes of a wrapped function."""
+    return _Recorded(recorder, function, kind, name, first) if isinstance(recorder, ExecutionRecorder) else function
+
+
+class _Recorded:
+    """A callable that is what it wraps in every respect but that its calls are recorded.
+
+    It has the attributes and the class of what it wraps, so that frameworks take it for a function where it is one, is
+    bound to objects where that would be, and is pickled by what it wraps: in the process that records it is recorded
+    again, elsewhere it is the plain function.
+    """
+
+    def __init__(self, recorder: ExecutionRecorder, function: Any, kind: str, name: str, first: int) -> None:
+        # what decorators left on a function; the attributes of an object are its own business
+        functools.update_wrapper(self, function, updated=("__dict__",) if inspect.isroutine(function) else ())
+        held = self.__dict__
+        held["_toolreplay"] = (recorder, kind, name, first)
+        held["_toolreplay_arguments"] = _arguments(function, first)
+        is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+        held["_toolreplay_async"] = is_async
+        held[_MARK] = recorder
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        held = self.__dict__
+        if held["_toolreplay_async"]:
+            return self._call_async(args, kwargs)
+        recorder, kind, name, _ = held["_toolreplay"]
+        span, begun = recorder._begin_call(kind, name, held["_toolreplay_arguments"], args, kwargs)
+        try:
+            result = held["__wrapped__"](*args, **kwargs)
+        except BaseException as error:
+            _finish(span, begun, None, error)
+            raise
+        if type(result) is types.CoroutineType:
+            # an async function behind a decorator that is none
+            _leave(begun)
+            return recorder._await_call(span, result)
+        _finish(span, begun, result)
+        return result
+
+    async def _call_async(self, args: Any, kwargs: Any) -> Any:
+        held = self.__dict__
+        recorder, kind, name, _ = held["_toolreplay"]
+        span, begun = recorder._begin_call(kind, name, held["_toolreplay_arguments"], args, kwargs)
+        try:
+            result = await held["__wrapped__"](*args, **kwargs)
+        except BaseException as error:
+            _finish(span, begun, None, error)
+            raise
+        _finish(span, begun, result)
+        return result
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = self.__dict__["__wrapped__"]
+        # callable objects, partials and builtins are attributes of a class like any other value
+        if instance is None or not hasattr(type(function), "__get__") or isinstance(function, types.MethodType):
+            return self
+        return types.MethodType(self, instance)
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        named = getattr(type(self.__dict__["__wrapped__"]), "__set_name__", None)
+        if named is not None:
+            named(self.__dict__["__wrapped__"], owner, name)
+
+    @property
+    def __class__(self) -> Any:
+        return self.__dict__["__wrapped__"].__class__
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # while it is made
+            raise AttributeError(name)
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __repr__(self) -> str:
+        recorder, kind, name, _ = self.__dict__["_toolreplay"]
+        return f"<recorded {kind} {name}: {self.__dict__['__wrapped__']!r}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        recorder, kind, name, first = self.__dict__["_toolreplay"]
+        function = self.__dict__["__wrapped__"]
+        path = getattr(function, "__qualname__", None)
+        if isinstance(function, types.FunctionType) and path is not None:
+            found: Any = sys.modules.get(function.__module__)
+            for part in path.split("."):
+                found = getattr(found, part, None)
+            if found is self:
+                # it stands under the name of the function, there as well
+                return path
+        return _wrapped_again, (recorder, function, kind, name, first)
+
+    def __copy__(self) -> _Recorded:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> _Recorded:
+        return self
 
 
 # a fork must not write into the file of its parent, and could wait for ever for a lock that a thread held
@@ -356,6 +539,19 @@ def _check_function(function: Any) -> None:
             )
 
 
+def _is_method(function: Any) -> bool:
+    """Whether it is a function that stands in a class, whose first argument is the object or the class."""
+    if not isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__"):
+        return False
+    around, _, _ = getattr(function, "__qualname__", "").rpartition(".")
+    if not around or around.endswith("<locals>") or not hasattr(type(function), "__get__"):
+        return False
+    try:
+        return next(iter(inspect.signature(function).parameters), "") in ("self", "cls", "mcs")
+    except (TypeError, ValueError):
+        return False
+
+
 def _plain(name: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"a name is a str, found {type(name).__name__}")
@@ -405,4 +601,4 @@ def is_recorded(function: Any) -> bool:
     """Whether a function was made by `wrap`."""
     if isinstance(function, types.MethodType):
         function = function.__func__
-    return getattr(function, _MARK, None) is not None
+    return type(function) is _Recorded

@@ -35,6 +35,9 @@ pub(super) struct RunArgs {
     /// A field whose value is redacted wherever it stands; repeatable.
     #[arg(long = "redact-field", value_name = "NAME")]
     redact_fields: Vec<String>,
+    /// The most events that are recorded; spans that began have room for their ends.
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    max_events: u64,
     /// The Python interpreter, with the module toolreplay installed.
     #[arg(long, value_name = "PATH", default_value = "python3")]
     python: PathBuf,
@@ -48,7 +51,7 @@ impl RunArgs {
         probe.args(["-c", PROBE]).stdin(Stdio::null()).stdout(Stdio::null());
         let probed = match probe.status() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                bail!("there is no interpreter '{shown}'; install Python 3.11 or later, or name one with --python")
+                bail!("there is no interpreter '{shown}'; install Python 3.10 or later, or name one with --python")
             }
             probed => probed.with_context(|| format!("cannot start '{shown}'"))?,
         };
@@ -85,6 +88,7 @@ impl RunArgs {
         for (option, values) in repeated {
             arguments.extend(values.iter().map(|value| joined(option, value.as_ref())));
         }
+        arguments.push(joined("--max-events", self.max_events.to_string().as_ref()));
         arguments.extend(["--".into(), self.entry.as_str().into()]);
         arguments
     }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..tracing import ExecutionRecorder, _end, _keep_out, _plain
+from ..tracing import ExecutionRecorder, OpenSpan
+
+# which of the adapters of a recorder records what a framework began: one is enough
+_claimed: weakref.WeakKeyDictionary[ExecutionRecorder, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 class Known(NamedTuple):
@@ -15,7 +19,7 @@ class Known(NamedTuple):
     """
 
     kind: str | None
-    span: Any
+    span: OpenSpan | None
     span_id: str | None
 
 
@@ -25,6 +29,21 @@ class Spans:
     def __init__(self, recorder: ExecutionRecorder) -> None:
         self.recorder = recorder
         self._known: dict[Any, Known] = {}
+        self._claims = _claimed.setdefault(recorder, {})
+
+    def claim(self, key: Any) -> bool:
+        """Whether what `key` stands for is to be recorded here, and is not yet: an adapter may be installed twice."""
+        if key in self._claims:
+            return False
+        self._claims[key] = self
+        return True
+
+    def release(self, key: Any) -> bool:
+        """It ended. Whether it was claimed here."""
+        if self._claims.get(key) is not self:
+            return False
+        del self._claims[key]
+        return True
 
     def get(self, key: Any) -> Known | None:
         return self._known.get(key)
@@ -32,34 +51,40 @@ class Spans:
     def parent(self, key: Any) -> str | None:
         """The id of the span for what is inside `key`; at the top, or if `key` is not known, of the recorder's own."""
         known = self._known.get(key)
-        return self.recorder._around() if known is None else known.span_id
+        return self.recorder.current_span_id() if known is None else known.span_id
 
-    def begin(self, key: Any, parent: str | None, kind: str, name: Any, data: Any, omitted: bool = False) -> None:
-        """Begins a span inside the one with the id `parent`. `omitted` marks that its data was not to be had."""
-        name = _plain(name) if isinstance(name, str) and name else kind
-        native = self.recorder._native
-        span = native.begin_without_data(parent, kind, name) if omitted else native.begin(parent, kind, name, data)
+    def begin(self, key: Any, parent: str | None, kind: Any, name: Any, data: Any) -> OpenSpan:
+        """Begins a span inside the one with the id `parent`."""
+        name = name if isinstance(name, str) and name else kind
+        span = self.recorder.begin(kind, name, data, parent=parent)
         self._known[key] = Known(kind, span, span.id)
+        return span
 
     def pass_over(self, key: Any, parent: str | None) -> None:
         """What is inside `key` is recorded as inside the span with the id `parent`."""
         self._known[key] = Known(None, None, parent)
 
-    def end(self, key: Any, output: Any = None, error: BaseException | None = None) -> None:
+    def _take(self, key: Any) -> OpenSpan | None:
         known = self._known.pop(key, None)
-        if known is not None:
-            _end(known.span, output, error)
+        return None if known is None else known.span
 
-    def fail(self, key: Any, error_type: str) -> None:
-        """Ends it with an error of which only the kind is known."""
-        known = self._known.pop(key, None)
-        if known is not None and known.span is not None:
-            known.span.fail(error_type)
+    def end(self, key: Any, output: Any = None, error: BaseException | str | None = None) -> None:
+        """Ends it with its output, or an error or the name of its type."""
+        span = self._take(key)
+        if span is not None and error is None:
+            span.end(output)
+        elif span is not None:
+            span.fail(error)
 
     def cancel(self, key: Any) -> None:
-        known = self._known.pop(key, None)
-        if known is not None and known.span is not None:
-            known.span.cancel()
+        span = self._take(key)
+        if span is not None:
+            span.cancel()
+
+
+def missing(what: str) -> dict[str, str]:
+    """Stands for what a framework did not tell; an audit does not compare it with anything."""
+    return {"capture_omitted": what}
 
 
 def quiet(method: Callable[..., None]) -> Callable[..., None]:
@@ -69,8 +94,16 @@ def quiet(method: Callable[..., None]) -> Callable[..., None]:
     def kept(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             method(self, *args, **kwargs)
-        except BaseException as error:
-            _keep_out(error)
-            self._spans.recorder._native.missed()
+        except Exception:
+            self._spans.recorder.missed()
 
     return kept
+
+
+def quietly(recorder: ExecutionRecorder, told: Callable[[], Any]) -> Any:
+    """What `told` returns; what it raises is counted."""
+    try:
+        return told()
+    except Exception:
+        recorder.missed()
+        return None

@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import datetime
-import decimal
-import enum
-import uuid
 from typing import Any
 
-from ..tracing import ExecutionRecorder, _finish, _plain
+from ..tracing import ExecutionRecorder, OpenSpan
+from ._spans import Spans, quietly
 
 try:
     from pydantic_ai.capabilities import AbstractCapability
@@ -33,8 +29,8 @@ class RecordingCapability(AbstractCapability[Any]):
     It is given to an agent or to one run. An agent that a tool calls is recorded inside that tool, if it has one too. It
     changes nothing of what the agent does: what could not be recorded is counted in the recorder's summary.
 
-    A tool's input is the arguments that it got, validated, with dates, UUIDs, decimals and enums as text. Output tools
-    and tools that run elsewhere are not recorded: the model's reply has their arguments. A tool that deferred its call
+    A tool's input is the arguments that it got, validated. Functions that make the agent's output are recorded as tools.
+    Tools that run elsewhere are not recorded: the model's reply has their arguments. A tool that deferred its call
     counts as cancelled.
     """
 
@@ -49,27 +45,33 @@ class RecordingCapability(AbstractCapability[Any]):
         return None
 
     async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
-        span, begun = _begin(self.recorder, "agent", lambda: (_agent(ctx), {"prompt": ctx.prompt}))
-        try:
+        with _Recorded(self.recorder, "agent", ("run", ctx.run_id), lambda: (_agent(ctx), {"prompt": ctx.prompt})) as made:
             result = await handler()
-        except BaseException as error:
-            _finish(span, begun, None, error)
-            raise
-        _finish(span, begun, getattr(result, "output", None))
+            made.output = getattr(result, "output", None)
         return result
 
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
         def request() -> tuple[Any, Any]:
             return request_context.model.model_name, {"messages": [_message(one) for one in request_context.messages]}
 
-        span, begun = _begin(self.recorder, "model", request)
-        try:
+        with _Recorded(self.recorder, "model", ("model", ctx.run_id, ctx.run_step), request) as made:
             response = await handler(request_context)
-        except BaseException as error:
-            _finish(span, begun, None, error)
-            raise
-        _finish(span, begun, _quietly(self.recorder, lambda: _message(response)))
+            made.output = quietly(self.recorder, lambda: _message(response))
         return response
+
+    async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
+        if not output_context.has_function:
+            return await handler(output)
+        call, named = output_context.tool_call, output_context.function_name
+
+        def told() -> tuple[Any, Any]:
+            name = named or getattr(call, "tool_name", None) or "output"
+            return name, output if isinstance(output, dict) else {"output": output}
+
+        key = ("output", ctx.run_id, ctx.run_step, getattr(call, "tool_call_id", None))
+        with _Recorded(self.recorder, "tool", key, told) as made:
+            made.output = await handler(output)
+        return made.output
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return RecordingToolset(toolset, self.recorder)
@@ -82,35 +84,48 @@ class RecordingToolset(WrapperToolset[Any]):
     recorder: ExecutionRecorder
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
-        span, begun = _begin(self.recorder, "tool", lambda: (name, _jsonable(tool_args)))
-        try:
+        call = getattr(ctx, "tool_call_id", None)
+        key = None if call is None else ("tool", ctx.run_id, call)
+        with _Recorded(self.recorder, "tool", key, lambda: (name, tool_args)) as made:
             result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        except (ApprovalRequired, CallDeferred):
-            _finish(span, begun, None, asyncio.CancelledError())
-            raise
-        except BaseException as error:
-            _finish(span, begun, None, error)
-            raise
-        _finish(span, begun, result.return_value if isinstance(result, ToolReturn) else result)
+            made.output = result.return_value if isinstance(result, ToolReturn) else result
         return result
 
 
-def _begin(recorder: ExecutionRecorder, kind: str, told: Any) -> tuple[Any, Any]:
-    """Begins a span of the name and data that `told` tells."""
-    found = _quietly(recorder, told)
-    if found is None:
-        return None, None
-    name, data = found
-    return recorder._begin(kind, _plain(name) if isinstance(name, str) and name else kind, data)
+class _Recorded:
+    """A span around a block, of the name and data that `told` tells. With a key it is recorded once, however many
+    capabilities and toolsets are around it.
+    """
 
+    def __init__(self, recorder: ExecutionRecorder, kind: Any, key: Any, told: Any) -> None:
+        self._recorder, self._kind, self._key, self._told = recorder, kind, key, told
+        self._span: OpenSpan | None = None
+        self._spans: Spans | None = None
+        self.output: Any = None
 
-def _quietly(recorder: ExecutionRecorder, told: Any) -> Any:
-    """What `told` returns; what it raises is counted."""
-    try:
-        return told()
-    except Exception:
-        recorder._native.missed()
-        return None
+    def __enter__(self) -> _Recorded:
+        self._spans = Spans(self._recorder)
+        if self._key is not None and not self._spans.claim(self._key):
+            return self
+        found = quietly(self._recorder, self._told)
+        if found is not None:
+            name, data = found
+            name = name if isinstance(name, str) and name else self._kind
+            self._span = self._recorder.begin(self._kind, name, data).enter()
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if self._spans is not None:
+            self._spans.release(self._key)
+        span, self._span = self._span, None
+        if span is None:
+            return
+        if isinstance(error, (ApprovalRequired, CallDeferred)):
+            span.cancel()
+        elif error is not None:
+            span.fail(error)
+        else:
+            span.end(self.output)
 
 
 def _agent(ctx: Any) -> Any:
@@ -128,18 +143,3 @@ def _message(message: Any) -> Any:
     ]
     return {"kind": message.kind, "parts": parts}
 
-
-_TEXTS = (datetime.date, datetime.time, decimal.Decimal, uuid.UUID)
-
-
-def _jsonable(value: Any, levels: int = 10) -> Any:
-    """Validated arguments with the types of the standard library that JSON has as text."""
-    if type(value) is dict and levels:
-        return {key: _jsonable(one, levels - 1) for key, one in value.items()}
-    if type(value) in (list, tuple) and levels:
-        return [_jsonable(one, levels - 1) for one in value]
-    if type(value) is datetime.datetime or type(value) in _TEXTS:
-        return value.isoformat() if hasattr(value, "isoformat") else str(value)
-    if isinstance(value, enum.Enum):
-        return _jsonable(value._value_, levels)
-    return value
