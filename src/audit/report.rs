@@ -577,6 +577,11 @@ impl Coverage {
             import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
         };
         say(sum(lines), "line", "that cannot be read");
+        fn warned(import: &Import, code: Code) -> u64 {
+            import.warnings.iter().filter(|warning| warning.code == code).map(|warning| warning.count).sum()
+        }
+        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
+        say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
         if command == Command::Audit && !scope {
             not_judged.push("permissions, for no scope was given".to_owned());
         }

@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Files up to this size, in bytes, are worked on side by side, larger ones one after the other by all threads.
@@ -162,6 +162,8 @@ pub struct Import {
     pub books: formats::Balance,
     /// What had to be said.
     pub warnings: Vec<formats::Warning>,
+    /// The paths of the files that were read, by the numbers that warnings have for them.
+    pub paths: Vec<String>,
     /// Calls that could not be judged, by reason.
     pub unjudged: formats::Unjudged,
 }
@@ -183,6 +185,8 @@ pub struct Progress {
     pub files: AtomicUsize,
     /// Bytes that were read.
     pub bytes: AtomicU64,
+    /// Set from outside: nobody waits for the outcome any more, and what is not done is not begun.
+    pub stopped: AtomicBool,
 }
 
 /// Runs `plan` over all inputs with up to `threads` threads. The outcomes come in the order of the inputs and do not
@@ -193,6 +197,9 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; inputs.len()]);
     let turns = Arc::new(Turns::default());
     let work = |place: usize, threads: usize| {
+        if progress.stopped.load(Ordering::Relaxed) {
+            return;
+        }
         let input = &inputs[place];
         let outcome = one(input, open(input), plan, &turns, threads, progress);
         progress.files.fetch_add(1, Ordering::Relaxed);
@@ -252,7 +259,7 @@ fn one(
     threads: usize,
     progress: &Progress,
 ) -> Outcome {
-    let counted = |source| Counted { source, bytes: &progress.bytes };
+    let counted = |source| Counted { source, progress };
     let budget = plan.budget().for_input(turns);
     let within = |options: &formats::Options| formats::Options { budget: budget.clone(), ..options.clone() };
     let outcome = source.and_then(|source| match plan {
@@ -353,9 +360,10 @@ fn imported(
     let mut imported = recording.finish().map_err(io)?;
     let judgement = imported.judge(ruleset).map_err(io)?;
     let failure = lost(&imported, empty || options.allow_loss);
+    let paths = imported.paths();
     let Imported { books, unjudged, .. } = imported;
     let files = 1 + input.more.len() as u64;
-    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, unjudged });
+    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, paths, unjudged });
     Ok(Outcome { judgement, failure, import, ..Outcome::default() })
 }
 
@@ -466,13 +474,16 @@ fn layout(start: &[u8]) -> Layout {
 /// Counts what is read.
 struct Counted<'p, R> {
     source: R,
-    bytes: &'p AtomicU64,
+    progress: &'p Progress,
 }
 
 impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.progress.stopped.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
         let read = self.source.read(buffer)?;
-        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        self.progress.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }

@@ -36,7 +36,32 @@ pub fn sessions(inputs: Vec<Input>, threads: usize) -> Vec<Input> {
         let mut files = group.into_iter().map(|(_, input)| input);
         files.next().map(|first| Input { named, more: files.collect(), ..first })
     });
-    made.into_iter().filter_map(|input| input.or_else(|| groups.next().flatten())).collect()
+    families(made.into_iter().filter_map(|input| input.or_else(|| groups.next().flatten())).collect(), threads)
+}
+
+/// Makes one input of files that begin with the same history, as a session that was forked or resumed does: what they
+/// repeat of each other counts once. The first of them stands for all.
+fn families(inputs: Vec<Input>, threads: usize) -> Vec<Input> {
+    let keys = each(&inputs, threads, |input| {
+        let path = input.path.as_deref().filter(|_| input.more.is_empty())?;
+        formats::history(path)
+    });
+    let mut made: Vec<Input> = Vec::new();
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (input, key) in inputs.into_iter().zip(keys) {
+        let known = key.as_ref().and_then(|key| first.get(key)).and_then(|at| made.get_mut(*at));
+        match (known, key) {
+            (Some(family), _) => {
+                family.named |= input.named;
+                family.more.push(input);
+            }
+            (None, key) => {
+                first.extend(key.map(|key| (key, made.len())));
+                made.push(input);
+            }
+        }
+    }
+    made
 }
 
 /// The captures with each request behind those that it follows, whatever the clock says of them.
@@ -69,6 +94,11 @@ fn parents_first(group: Vec<(InSession, Input)>) -> Vec<(InSession, Input)> {
 }
 
 fn places(inputs: &[Input], threads: usize) -> Vec<Option<InSession>> {
+    each(inputs, threads, |input| input.path.as_deref().and_then(formats::in_session))
+}
+
+/// What is asked of each input, by several threads.
+fn each<T: Clone + Send>(inputs: &[Input], threads: usize, ask: impl Fn(&Input) -> Option<T> + Sync) -> Vec<Option<T>> {
     let found = Mutex::new(vec![None; inputs.len()]);
     let next = AtomicUsize::new(0);
     let work = || {
@@ -76,7 +106,7 @@ fn places(inputs: &[Input], threads: usize) -> Vec<Option<InSession>> {
             let at = next.fetch_add(1, Ordering::Relaxed);
             inputs.get(at).map(|input| (at, input))
         } {
-            let place = input.path.as_deref().and_then(formats::in_session);
+            let place = ask(input);
             if place.is_some() {
                 found.lock().unwrap_or_else(PoisonError::into_inner)[at] = place;
             }
@@ -84,7 +114,7 @@ fn places(inputs: &[Input], threads: usize) -> Vec<Option<InSession>> {
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(inputs.len() / 16) {
-            scope.spawn(work);
+            scope.spawn(&work);
         }
         work();
     });

@@ -2,7 +2,7 @@
 //! A capture is evidence, so what is not there must be said.
 
 use super::event::Location;
-use super::warnings::{Code, Tally};
+use super::warnings::{Code, Loss, Tally};
 use crate::call::Print;
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ impl CaptureGaps {
     pub(crate) fn event(&mut self, capture: u64, place: u64, print: Print, at: Location, tally: &mut Tally) {
         let known = *self.capture(capture, at).events.entry(place).or_insert(print);
         if known != print {
-            tally.warn(Code::BadLine, "not-event", at, 1, "another event of the same capture has this 'sequence'");
+            tally.lose(Loss::NotEvent, at, 1, "another event of the same capture has this 'sequence'");
         }
     }
 
@@ -89,7 +89,7 @@ impl CaptureGaps {
             };
             if has < should {
                 let what = format!("{has} of {should} events of the capture are there");
-                tally.warn(Code::Truncated, "events missing", at, should - has, &what);
+                tally.lose(Loss::EventsMissing, at, should - has, &what);
             }
         }
         let mut requests: Vec<(Location, &Request)> =
@@ -98,12 +98,12 @@ impl CaptureGaps {
         for (at, request) in requests {
             if !request.replied {
                 let what = "what the model asked for is not known: the recorder was stopped, or still runs";
-                tally.warn(Code::Truncated, "reply missing", at, 1, what);
+                tally.lose(Loss::ReplyMissing, at, 1, what);
             }
             for (parent, name) in &request.parents {
                 if !self.requests.contains_key(parent) {
                     let what = format!("it follows the request '{name}', whose capture is not here");
-                    tally.warn(Code::Truncated, "request missing", at, 1, &what);
+                    tally.lose(Loss::RequestMissing, at, 1, &what);
                 }
             }
         }

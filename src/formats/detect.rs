@@ -161,7 +161,11 @@ fn line_value(line: &[u8], from: Option<From>) -> Option<Value<'_>> {
         Some(From::Format(importer)) => strip(importer),
         _ => FORMATS.iter().find_map(|importer| strip(importer)),
     };
-    let (value, _) = view::first_value(text.unwrap_or(line)).ok()?;
+    let (value, rest) = view::first_value(text.unwrap_or(line)).ok()?;
+    // an item of a document that has one on each line is no line of its own
+    if matches!(rest.trim_ascii_start().first(), Some(b',' | b']')) {
+        return None;
+    }
     (value.is_object() || value.is_array()).then_some(value)
 }
 

@@ -157,6 +157,8 @@ impl Flags {
     pub(crate) const UNOBSERVED: Flags = Flags(1 << 13);
     /// Its answer lacks secrets, so that it cannot be told whether it is equal to another.
     pub(crate) const REDACTED: Flags = Flags(1 << 14);
+    /// It may stand in two records, one of which has no id.
+    pub(crate) const TWICE: Flags = Flags(1 << 15);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 != 0

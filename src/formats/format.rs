@@ -26,6 +26,16 @@ pub struct Options {
 /// Takes the JSON part out of a line.
 pub(super) type Strip = fn(&[u8]) -> Option<&[u8]>;
 
+/// Another file of a recording.
+#[derive(Debug)]
+pub(super) struct Companion {
+    pub(super) path: PathBuf,
+    /// The agent whose records it holds, where the records do not say so.
+    pub(super) thread: Option<String>,
+    /// The agent, and the call that started it.
+    pub(super) started: Option<(String, String)>,
+}
+
 /// One format.
 pub struct Format {
     /// Its name on the command line.
@@ -44,7 +54,7 @@ pub struct Format {
     /// The JSON part of a line that a log wrote something before.
     pub(super) strip: Option<Strip>,
     /// The other files of a recording, by the path of the one that was named.
-    pub(super) companions: Option<fn(&Path) -> Vec<PathBuf>>,
+    pub(super) companions: Option<fn(&Path) -> Vec<Companion>>,
     /// Why a call without an answer has none, where the format itself is the reason.
     pub(super) unanswered: Option<&'static str>,
     pub(super) profile: &'static Profile,
@@ -99,5 +109,5 @@ pub(super) fn has_packed_name(path: &Path) -> bool {
 /// The recording that a file is a part of, by its path: it is read with that one, not by itself.
 #[must_use]
 pub fn part_of(path: &Path) -> Option<PathBuf> {
-    super::vendors::claude_code::session_of(path)
+    super::vendors::claude_code::session_of(path).or_else(|| super::vendors::gemini::session_of(path))
 }

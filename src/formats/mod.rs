@@ -29,6 +29,7 @@ mod servers;
 mod session;
 mod store;
 mod stranger;
+mod unread;
 mod vendors;
 mod verdict;
 mod warnings;
@@ -42,9 +43,9 @@ pub use native::{NativeJudge, Seen, judge};
 pub(crate) use open::unpacked;
 pub use ordering::Agents;
 pub use reader::{Foreign, ImportError, Opening, Recording, Unknown, open, open_found};
-pub use session::{InSession, in_session};
+pub use session::{InSession, history, in_session};
 pub use verdict::{Imported, Unjudged};
-pub use warnings::{Balance, Code, Warning};
+pub use warnings::{Balance, Class, Code, Loss, Warning};
 pub use write::{JsonSideReport, Part};
 
 /// Every format besides the transcript itself.

@@ -5,13 +5,15 @@ use super::effect::Profile;
 use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, ToolResult};
 use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
-use super::warnings::Code;
+use super::unread;
+use super::warnings::{Class, Code, Loss};
 use crate::call::{Key, Print};
 use crate::engine::Ruleset;
 use crate::finding::ArgumentPlace;
 use crate::json::view::{self, Fault, Spot, Value};
 use crate::json::{self, Canonical, Scratch};
 use crate::transcript::utf16_width;
+use std::collections::HashMap;
 
 /// Base64 text longer than this, in bytes, is replaced by its hash.
 const MAX_BINARY: usize = 16 << 10;
@@ -25,6 +27,8 @@ pub(crate) struct NormalizeOptions {
     pub(crate) bodies: bool,
     /// Read answers that are JSON texts as what they say.
     pub(crate) parse_json_results: bool,
+    /// The agents of files whose records do not name them.
+    pub(crate) threads: HashMap<u32, String>,
     /// What the calls are judged by, where they are.
     pub(crate) ruleset: Option<Ruleset>,
 }
@@ -88,6 +92,11 @@ pub(crate) enum Event {
     ToolResult(Box<NormalizedResult>),
     /// From here on ids begin anew.
     Scope,
+    /// A conversation, by the prints of its beginnings: up to each of its messages. One that begins with all of another
+    /// goes on with that one.
+    Conversation(Vec<u64>),
+    /// The message of the conversation with this number follows.
+    Message(usize),
     /// A new turn of the model: answers that follow belong to its calls first.
     Window,
     /// The scope of this name, again or for the first time.
@@ -151,7 +160,7 @@ pub(crate) enum Event {
     /// Something that gives an agent a reason to ask again; of the agent with this thread, else of the main one.
     Apart(Apart, Option<Box<str>>),
     /// Something to say.
-    Note(Code, Box<str>, Location, Box<str>),
+    Note(Code, Class, Location, Box<str>),
 }
 
 /// What stands between two calls of an agent.
@@ -167,7 +176,7 @@ pub(crate) enum Apart {
 #[derive(Debug)]
 enum Ground<'a> {
     /// All on this line of a block.
-    Line(u64, &'a [u8]),
+    Line { line: u64, text: &'a [u8], seen: (usize, u32) },
     /// In a document that starts on a line.
     Document { text: &'a [u8], first_line: u64, seen: (usize, u64, usize) },
 }
@@ -183,6 +192,8 @@ pub(crate) struct Out<'a> {
     pub(crate) events: Vec<Event>,
     buffers: Buffers,
     calls: u32,
+    /// Where the events of the line begin.
+    line_from: usize,
     file: u32,
     session: String,
     /// Where the value of the line stands in memory, and its members.
@@ -203,10 +214,11 @@ impl<'a> Out<'a> {
             options,
             profile,
             cwd: None,
-            ground: Ground::Line(0, b""),
+            ground: Ground::Line { line: 0, text: b"", seen: (0, 0) },
             events: Vec::new(),
             buffers: Buffers::default(),
             calls: 0,
+            line_from: 0,
             file,
             session: String::new(),
             outer: None,
@@ -226,7 +238,8 @@ impl<'a> Out<'a> {
 
     /// The session that what follows belongs to.
     pub(crate) fn session(&mut self, id: &str, at: Value<'_>) {
-        if self.session != id {
+        // an agent of its own has a session of its own
+        if self.session != id && !self.options.threads.contains_key(&self.file) {
             id.clone_into(&mut self.session);
             let at = self.place(at);
             self.events.push(Event::Session(id.into(), at, Code::MixedSessions));
@@ -251,7 +264,30 @@ impl<'a> Out<'a> {
     /// What follows stands on one line.
     pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
         self.cwd = None;
-        self.ground = Ground::Line(line, text);
+        self.ground = Ground::Line { line, text, seen: (0, 0) };
+        self.line_from = self.events.len();
+    }
+
+    /// The line was read. Of one that holds a single call, the line says where that is.
+    pub(crate) fn line_ends(&mut self) {
+        let events = self.events.get_mut(self.line_from..).unwrap_or_default();
+        if events.iter().filter(|event| matches!(event, Event::Call(_))).count() > 1 {
+            return;
+        }
+        for event in events {
+            match event {
+                Event::Call(call) => call.at.column = 0,
+                Event::ToolResult(result) => result.at.column = 0,
+                Event::Note(_, _, at, _)
+                | Event::Session(_, at, _)
+                | Event::Copies { at, .. }
+                | Event::Captured { at, .. }
+                | Event::CaptureEnds { at, .. }
+                | Event::Follows { at, .. }
+                | Event::Prompt { at, .. } => at.column = 0,
+                _ => {}
+            }
+        }
     }
 
     /// What follows stands in a document.
@@ -263,7 +299,17 @@ impl<'a> Out<'a> {
     pub(crate) fn place(&mut self, at: Value<'_>) -> Location {
         let file = self.file;
         match &mut self.ground {
-            Ground::Line(line, _) => Location { file, line: *line, column: 0 },
+            Ground::Line { line, text, seen } => {
+                let offset = (at.text().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+                if offset > text.len() {
+                    return Location { file, line: *line, column: 0 };
+                }
+                let (from, before) = if offset < seen.0 { (0, 0) } else { *seen };
+                let more = text[from..offset].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+                let column = before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX - 1));
+                *seen = (offset, column);
+                Location { file, line: *line, column: column.saturating_add(1) }
+            }
             Ground::Document { text, first_line, seen } => {
                 let start = text.as_ptr() as usize;
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(start);
@@ -325,18 +371,62 @@ impl<'a> Out<'a> {
     }
 
     /// Something to say about a value.
-    pub(crate) fn note(&mut self, code: Code, class: &str, at: Value<'_>, detail: &str) {
+    pub(crate) fn note(&mut self, code: Code, class: impl Into<Class>, at: Value<'_>, detail: &str) {
         let at = self.place(at);
         self.events.push(Event::Note(code, class.into(), at, detail.into()));
     }
 
-    /// A record of a kind that is not looked into.
+    /// Something that could not be taken over.
+    pub(crate) fn lose(&mut self, loss: Loss, at: Value<'_>, detail: &str) {
+        self.note(loss.code(), loss, at, detail);
+    }
+
+    /// A value of a kind that is not known, so that it is not looked into. One that may hold a call is a loss.
     pub(crate) fn unknown(&mut self, kind: &str, at: Value<'_>) {
-        self.note(Code::UnknownRecord, kind, at, "");
+        match unread::may_hold_call(at) {
+            true => self.note(Code::UnreadRecord, kind, at, "it may hold a call, and nothing here reads it"),
+            false => self.note(Code::UnknownRecord, kind, at, ""),
+        }
+    }
+
+    /// The items of a list that holds calls or what stands around them. Whatever is no list, or no object in it, is not
+    /// passed over in silence.
+    pub(crate) fn listed<'v>(&mut self, list: Option<Value<'v>>, kind: &str) -> Vec<Value<'v>> {
+        let Some(list) = list.filter(|list| !list.is_null()) else { return Vec::new() };
+        if !list.is_array() {
+            self.note(Code::UnreadRecord, kind, list, "expected a list");
+            return Vec::new();
+        }
+        let (objects, others): (Vec<_>, Vec<_>) = list.items().partition(|item| item.is_object());
+        for other in others {
+            self.note(Code::UnreadRecord, kind, other, "expected an object for each");
+        }
+        objects
+    }
+
+    /// Members whose names speak of calls and that are not among the known ones.
+    pub(crate) fn odd_members(&mut self, of: Value<'_>, known: &[&str], kind: &str) {
+        for (key, value) in of.members() {
+            if unread::speaks_of_calls(&key.name()) && !known.contains(&&*key.name()) && !value.is_null() {
+                self.note(Code::UnreadRecord, kind, of, &format!("'{}' is not known here", key.name()));
+            }
+        }
     }
 
     pub(crate) fn event(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    /// A conversation, whose messages follow.
+    pub(crate) fn conversation(&mut self, messages: Value<'_>) {
+        let mut last = [0_u8; 8];
+        let beginnings = messages.items().map(|message| {
+            let number = self.options.key.print_parts(&[&last, message.text()]).number();
+            last = number.to_le_bytes();
+            number
+        });
+        let beginnings = beginnings.collect();
+        self.events.push(Event::Conversation(beginnings));
     }
 
     /// The print of a text.
@@ -374,19 +464,22 @@ impl<'a> Out<'a> {
             flags.set(Flags::POLL);
         }
         if flags.has(Flags::SERVER_SIDE) {
-            self.note(Code::ServerSideTool, &call.tool, call.at, "");
+            self.note(Code::ServerSideTool, &*call.tool, call.at, "");
         }
         if flags.has(Flags::UNOBSERVED) {
             let what = "what the model asked for and the agent reported; no execution was seen";
             self.note(Code::NotObserved, "", call.at, what);
         }
         if flags.has(Flags::COMPOSITE) {
-            self.note(Code::CompositeCall, &call.tool, call.at, "");
+            self.note(Code::CompositeCall, &*call.tool, call.at, "");
         }
         let normalized = NormalizedCall {
             at: place,
             id: call.id.map(|id| id.into()),
-            thread: call.thread.map(|thread| thread.into()),
+            thread: call
+                .thread
+                .map(Into::into)
+                .or_else(|| self.options.threads.get(&self.file).map(|own| (&**own).into())),
             time: call.time,
             turn: call.turn.map(|turn| turn.into()),
             tool,
@@ -436,7 +529,7 @@ impl<'a> Out<'a> {
                     return self.args(Args::Value(Some(object)), at);
                 }
                 let kind = value.map_or("absent".to_owned(), |value| value.kind().to_string());
-                self.note(Code::ArgsNotObject, &kind, at, "");
+                self.note(Code::ArgsNotObject, &*kind, at, "");
                 let text = value.map_or_else(|| b"null".to_vec(), |value| self.strict(value.text(), at, true));
                 let blacked_out = value.is_some_and(|value| value.is("<redacted>"));
                 let unknown = if value.is_none() || blacked_out { Flags::ARGS_UNKNOWN } else { Flags::default() };
@@ -451,7 +544,7 @@ impl<'a> Out<'a> {
                             return (text, Flags::default());
                         }
                     }
-                    Ok(other) => self.note(Code::ArgsNotObject, &other.kind().to_string(), at, ""),
+                    Ok(other) => self.note(Code::ArgsNotObject, &*other.kind().to_string(), at, ""),
                     Err(_) if inner.trim().is_empty() => self.note(Code::ArgsMalformed, "empty text", at, ""),
                     Err(_) => self.note(Code::ArgsMalformed, "not JSON", at, ""),
                 }
@@ -571,7 +664,7 @@ impl Ground<'_> {
     /// Where an argument stands that is a part of the text.
     fn locate(&self, argument: Value<'_>, pointer: &str) -> Option<ArgumentPlace> {
         let (text, first_line) = match self {
-            Ground::Line(line, text) => (text, line),
+            Ground::Line { line, text, .. } => (text, line),
             Ground::Document { text, first_line, .. } => (text, first_line),
         };
         let at = (argument.text().as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;

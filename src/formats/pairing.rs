@@ -12,7 +12,7 @@ use super::normalize::{Apart, Event, NormalizedCall, NormalizedResult, ResultOwn
 use super::store::{Handle, Store};
 use super::warnings::{Balance, Code, Tally};
 use crate::call::{Key, Print};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 
 /// No pair.
@@ -62,6 +62,23 @@ pub(crate) struct Thread {
     pub(crate) name: String,
 }
 
+/// A conversation that was read.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    scope: u64,
+    /// Where its first call stands, if it has any.
+    since: u32,
+    /// It repeats another one and goes on.
+    grows: bool,
+}
+
+/// What a conversation repeats of one before it.
+#[derive(Debug)]
+struct Repeats {
+    messages: usize,
+    said: bool,
+}
+
 /// The pairing.
 #[derive(Debug)]
 pub(crate) struct Pairing {
@@ -78,6 +95,10 @@ pub(crate) struct Pairing {
     /// Slots by scope and id.
     ids: HashMap<u64, u32>,
     scope: u64,
+    last_scope: u64,
+    /// Conversations by the print of all their messages.
+    wholes: HashMap<u64, Whole>,
+    repeats: Option<Repeats>,
     scopes: HashMap<Box<str>, u64>,
     scope_count: u64,
     gaps: CaptureGaps,
@@ -94,6 +115,8 @@ pub(crate) struct Pairing {
     batch: Vec<u32>,
     hints: HashMap<Box<[u8]>, Effect>,
     sessions: HashSet<Box<str>>,
+    /// Calls that may stand in another record as well: by scope, print, and whether they have an id.
+    halves: HashMap<(u64, u64, bool), VecDeque<u32>>,
     /// Threads of records without an agent's name.
     links: HashMap<u64, u32>,
     linked: u32,
@@ -124,6 +147,9 @@ impl Pairing {
             books: Balance::default(),
             ids: HashMap::new(),
             scope: 0,
+            last_scope: 0,
+            wholes: HashMap::new(),
+            repeats: None,
             scopes: HashMap::new(),
             scope_count: 0,
             gaps: CaptureGaps::default(),
@@ -136,6 +162,7 @@ impl Pairing {
             batch: Vec::new(),
             hints: HashMap::new(),
             sessions: HashSet::new(),
+            halves: HashMap::new(),
             links: HashMap::new(),
             linked: 0,
             prompts: HashMap::new(),
@@ -154,6 +181,9 @@ impl Pairing {
     pub(crate) fn take(&mut self, events: Vec<Event>, shift: u64) {
         self.batch.clear();
         for event in events {
+            if self.repeats.is_some() && self.was_there(&event, shift) {
+                continue;
+            }
             match event {
                 Event::Call(mut call) => {
                     call.at.line += shift;
@@ -166,7 +196,7 @@ impl Pairing {
                 }
                 Event::Note(code, class, mut at, detail) => {
                     at.line += shift;
-                    self.tally.warn(code, &class, at, 1, &detail);
+                    self.tally.warn(code, class, at, 1, &detail);
                 }
                 Event::Session(id, mut at, code) => {
                     at.line += shift;
@@ -214,12 +244,15 @@ impl Pairing {
         match event {
             Event::Scope => {
                 self.settle_early();
-                self.scope += 1;
+                self.last_scope += 1;
+                self.scope = self.last_scope;
                 self.window += 1;
             }
+            Event::Conversation(beginnings) => self.conversation(&beginnings),
+            Event::Message(_) => {}
             Event::Window => self.window += 1,
             Event::Marked(noted, mark) => {
-                if let Some(place) = self.batch.get(noted.0 as usize) {
+                if let Some(place) = self.batch.get(noted.0 as usize).filter(|place| **place != NONE) {
                     self.pairs[*place as usize].mark = Some(mark);
                 }
             }
@@ -269,6 +302,65 @@ impl Pairing {
         }
     }
 
+    /// A conversation begins. A log of requests holds all that was said before in each of them: then it goes on with the
+    /// one whose whole it repeats, and what is repeated counts once.
+    fn conversation(&mut self, beginnings: &[u64]) {
+        self.settle_early();
+        self.window += 1;
+        self.repeats = None;
+        let known = beginnings.iter().enumerate().rev().find_map(|(at, whole)| Some((at, *self.wholes.get(whole)?)));
+        // the same conversation twice is two runs of it, unless it is known to be one that grows
+        let known = known.filter(|(at, whole)| {
+            let calls = self.pairs.get(whole.since as usize).is_some_and(|pair| u64::from(pair.scope) == whole.scope);
+            calls && (at + 1 < beginnings.len() || whole.grows)
+        });
+        let whole = match known {
+            Some((at, whole)) => {
+                self.scope = whole.scope;
+                self.repeats = Some(Repeats { messages: at + 1, said: false });
+                Whole { grows: true, ..whole }
+            }
+            None => {
+                self.last_scope += 1;
+                self.scope = self.last_scope;
+                Whole { scope: self.scope, since: self.pairs.len() as u32, grows: false }
+            }
+        };
+        self.wholes.extend(beginnings.last().map(|last| (*last, whole)));
+    }
+
+    /// Whether an event stands in a part of a conversation that was read before.
+    fn was_there(&mut self, event: &Event, shift: u64) -> bool {
+        let Some(repeats) = &mut self.repeats else { return false };
+        match event {
+            Event::Conversation(_) | Event::Scope | Event::ScopeNamed(_) => {
+                self.repeats = None;
+                return false;
+            }
+            Event::Message(number) if *number >= repeats.messages => {
+                self.repeats = None;
+                return true;
+            }
+            Event::Call(call) => {
+                self.books.calls_in += 1;
+                self.books.call_copies += 1;
+                self.batch.push(NONE);
+                if !std::mem::replace(&mut repeats.said, true) {
+                    let mut at = call.at;
+                    at.line += shift;
+                    let what = "a request that repeats the conversation before it";
+                    self.tally.warn(Code::DuplicateCopy, "history", at, 1, what);
+                }
+            }
+            Event::ToolResult(_) => {
+                self.books.results_in += 1;
+                self.books.result_copies += 1;
+            }
+            _ => {}
+        }
+        true
+    }
+
     fn number(&self, text: &str) -> u64 {
         self.key.print_parts(&[text.as_bytes()]).number()
     }
@@ -314,13 +406,26 @@ impl Pairing {
             Some("") => (self.between_answers + 1) * 2,
             Some(turn) => self.id_number(turn) | 1,
         };
+        if call.flags.has(Flags::TWICE)
+            && !call.flags.has(Flags::NO_COPY)
+            && let Some(other) = self.other_half(latest, &call)
+        {
+            self.books.call_copies += 1;
+            if let Some(number) = number {
+                self.ids.insert(number, other);
+            }
+            return other;
+        }
         if let Some(latest) = latest
             && !call.flags.has(Flags::NO_COPY)
         {
             if let Some(same) = self.same(latest, &call) {
                 self.books.call_copies += 1;
-                self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
                 let pair = &mut self.pairs[same as usize];
+                // a call that is logged when it is asked for and when it starts is no copy that anybody must hear of
+                if pair.flags.has(Flags::INTENT) == call.flags.has(Flags::INTENT) {
+                    self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
+                }
                 if pair.flags.has(Flags::INTENT) && !call.flags.has(Flags::INTENT) {
                     pair.flags.clear(Flags::INTENT);
                     pair.at = call.at;
@@ -335,7 +440,7 @@ impl Pairing {
                 self.books.call_copies += 1;
                 if grows && !intent {
                     self.tally.warn(Code::IdReused, "partial record replaced", call.at, 1, "");
-                } else {
+                } else if pair.flags.has(Flags::INTENT) == call.flags.has(Flags::INTENT) {
                     self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
                 }
                 if !call.flags.has(Flags::INTENT) {
@@ -388,6 +493,10 @@ impl Pairing {
             window: self.window,
             same_id: latest.unwrap_or(NONE),
         };
+        if call.flags.has(Flags::TWICE) {
+            let halves = self.halves.entry((self.scope, call.print.number(), call.id.is_some())).or_default();
+            halves.push_back(place);
+        }
         self.pairs.push(pair);
         match (number, call.id) {
             (Some(number), Some(id)) => {
@@ -409,6 +518,14 @@ impl Pairing {
             _ => self.tally.warn(Code::IdMissing, "", call.at, 1, "paired by where it stands"),
         }
         place
+    }
+
+    /// The call that a record without an id tells of once more, or that one with an id does. Each is taken once.
+    fn other_half(&mut self, latest: Option<u32>, call: &NormalizedCall) -> Option<u32> {
+        if latest.is_some() {
+            return None;
+        }
+        self.halves.get_mut(&(self.scope, call.print.number(), call.id.is_none()))?.pop_front()
     }
 
     /// The call that this one is a copy of.
@@ -450,12 +567,15 @@ impl Pairing {
 
     fn answer(&mut self, answer: NormalizedResult) {
         if answer.optional && !self.waits(&answer.to) {
+            if answer.failed {
+                self.tally.warn(Code::UnknownRecord, "error that answers no known call", answer.at, 1, "");
+            }
             return;
         }
         self.books.results_in += 1;
         self.between_answers += 1;
         let found = match &answer.to {
-            ResultOwner::Call(noted) => self.batch.get(noted.0 as usize).copied(),
+            ResultOwner::Call(noted) => self.batch.get(noted.0 as usize).copied().filter(|place| *place != NONE),
             ResultOwner::Tool(tool) => {
                 let tool = self.tool_numbers.get(tool).copied();
                 let open = |pair: &CallPair| !pair.flags.has(Flags::ANSWERED) && Some(pair.tool) == tool;
@@ -546,7 +666,9 @@ impl Pairing {
         {
             self.tally.warn(Code::IdReused, "late answer", answer.at, 1, "the answer stands behind a later turn");
         }
-        Some(found.unwrap_or(latest))
+        // in a list of messages an answered call of an older turn is not answered once more: this one's call is missing
+        let known = |place: &u32| here(place) || self.pairs[*place as usize].response == answer.print;
+        found.or_else(|| Some(latest).filter(|latest| !self.windowed() || known(latest)))
     }
 
     fn attach(&mut self, place: u32, answer: NormalizedResult) {

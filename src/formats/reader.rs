@@ -12,13 +12,14 @@ use super::session;
 use super::stranger::{self, Kind};
 use super::vendors::inspect;
 use super::verdict::Imported;
-use super::warnings::Code;
+use super::warnings::{Code, Loss};
 use crate::call::Key;
 use crate::engine::Ruleset;
 use crate::finding::SourceFile;
 use crate::json::view::{self, Value, Wrong};
 use crate::limits::{Budget, Exceeded, Start};
 use crate::transcript::{self, Block, is_blank};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -329,6 +330,7 @@ impl Recording {
                 key,
                 bodies: ruleset.is_none(),
                 parse_json_results: options.parse_json_results,
+                threads: HashMap::new(),
                 ruleset,
             },
             options: options.clone(),
@@ -358,9 +360,16 @@ impl Recording {
         let companions = path.zip(importer.companions).map(|(path, find)| find(&path)).unwrap_or_default();
         for companion in companions {
             let number = self.files.len();
-            self.files.push(beside(&companion));
+            self.files.push(beside(&companion.path));
+            if let Some((thread, call)) = companion.started {
+                let event = Event::Started { call: call.into(), thread: thread.into() };
+                self.pairing.take(vec![event], 0);
+            }
+            if let (Some(thread), Ok(number)) = (companion.thread, u32::try_from(number)) {
+                self.normalizing.threads.insert(number, thread);
+            }
             let shown = self.files[number].shown.clone();
-            let opened = File::open(&companion).map_err(ImportError::Io).and_then(|file| {
+            let opened = File::open(&companion.path).map_err(ImportError::Io).and_then(|file| {
                 match open::open(Box::new(file), &budget)? {
                     Opened::Text(source, _) => {
                         let start =
@@ -485,6 +494,7 @@ fn block_events(block: &Block, importer: &'static Format, options: &NormalizeOpt
         if !is_blank(line) {
             // only the last line of a file has no end
             one_line(line, end.is_none(), importer, &mut out);
+            out.line_ends();
         }
     }
     (lines, out.restart())
@@ -504,9 +514,10 @@ fn one_line(line: &[u8], last: bool, importer: &Format, out: &mut Out<'_>) {
         }
     }
     let note = |out: &mut Out<'_>, class: &str, detail: &str| out.note(Code::BadLine, class, Value::NOWHERE, detail);
+    let lose = |out: &mut Out<'_>, loss: Loss, detail: &str| out.lose(loss, Value::NOWHERE, detail);
     let stripped = strip_nuls(text);
     if stripped.len() < text.len() {
-        note(out, "nul-run", "zero bytes where text should be: what stood there is lost");
+        lose(out, Loss::NulRun, "zero bytes where text should be: what stood there is lost");
         text = stripped;
     }
     while !is_blank(text) {
@@ -515,7 +526,7 @@ fn one_line(line: &[u8], last: bool, importer: &Format, out: &mut Out<'_>) {
                 if value.is_object() || value.is_array() {
                     (importer.extract)(value, out);
                 } else {
-                    note(out, "not-object", "expected a JSON object");
+                    lose(out, Loss::NotObject, "expected a JSON object");
                 }
                 text = strip_nuls(rest);
                 if !whole || is_blank(text) {
@@ -525,7 +536,7 @@ fn one_line(line: &[u8], last: bool, importer: &Format, out: &mut Out<'_>) {
                     note(out, "two-objects", "more than one record on the line; all were read");
                     continue;
                 }
-                note(out, "not-json", "something that is no JSON stands behind a record");
+                lose(out, Loss::NotJson, "something that is no JSON stands behind a record");
                 match view::next_record(text, 0) {
                     Some(next) => text = &text[next..],
                     None => return,
@@ -536,13 +547,13 @@ fn one_line(line: &[u8], last: bool, importer: &Format, out: &mut Out<'_>) {
                 if let Some(next) =
                     view::next_record(text, stand).filter(|next| view::first_value(&text[*next..]).is_ok())
                 {
-                    note(out, "truncated-stub", "a record breaks off and another begins on its line");
+                    lose(out, Loss::TruncatedStub, "a record breaks off and another begins on its line");
                     text = &text[next..];
                 } else if fault.wrong == Wrong::Truncated && last {
                     note(out, "truncated-tail", "the last line breaks off: is the file still being written?");
                     return;
                 } else if fault.wrong == Wrong::Truncated {
-                    note(out, "truncated-stub", "a record breaks off at the end of its line");
+                    lose(out, Loss::TruncatedStub, "a record breaks off at the end of its line");
                     return;
                 } else {
                     let detail = format!(
@@ -550,7 +561,7 @@ fn one_line(line: &[u8], last: bool, importer: &Format, out: &mut Out<'_>) {
                         in_words(fault.wrong),
                         line.len() - text.len() + fault.offset + 1
                     );
-                    note(out, "not-json", &detail);
+                    lose(out, Loss::NotJson, &detail);
                     return;
                 }
             }

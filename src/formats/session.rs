@@ -4,6 +4,7 @@ use super::open::{self, Opened};
 use crate::json::view::{self, Value, text};
 use crate::limits::{Budget, Start};
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -68,6 +69,34 @@ pub fn in_session(path: &Path) -> Option<InSession> {
         parents: parents.collect(),
     })
 }
+
+/// What tells the history that a session file of Claude Code begins with from every other: the record with its first
+/// call. A session that is forked or resumed takes over the records of the one before, with their ids.
+#[must_use]
+pub fn history(path: &Path) -> Option<String> {
+    if !path.extension().is_some_and(|extension| extension == "jsonl") || !path.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut file = BufReader::with_capacity(64 << 10, File::open(path).ok()?.take(HISTORY));
+    let mut line = Vec::new();
+    while file.read_until(b'\n', &mut line).ok()? > 0 {
+        if memchr::memmem::find(&line, b"\"tool_use\"").is_some() {
+            let record = view::only_value(line.trim_ascii()).ok()?;
+            let [session, own, message] = record.fields(&["sessionId", "uuid", "message"]);
+            let calls = |message: Value<'_>| {
+                message.get("content").into_iter().flat_map(Value::items).any(|block| block.get("input").is_some())
+            };
+            // an id that is none of the program's own would bring strangers together
+            let own = text(own).filter(|own| session.is_some() && own.len() >= 32);
+            return own.filter(|_| message.is_some_and(calls)).map(|own| own.into_owned());
+        }
+        line.clear();
+    }
+    None
+}
+
+/// How far into a file its first call is looked for, in bytes.
+const HISTORY: u64 = 4 << 20;
 
 /// Whether a file has the name that the proxy gives to captures.
 pub(super) fn has_name_of_a_capture(path: &Path) -> bool {

@@ -124,6 +124,12 @@ impl Imported {
         self.files.get(at.file as usize).filter(|_| at.file > 0)
     }
 
+    /// The paths of the files of the recording, as the user knows them.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        self.files.iter().map(|file| file.shown.clone()).collect()
+    }
+
     /// The path of the file a location is in, as the user knows it.
     #[must_use]
     pub fn shown(&self, at: Location) -> Option<&str> {

@@ -54,8 +54,12 @@ pub enum Code {
     ServerSideTool,
     /// A call that makes further calls, which are not all recorded.
     CompositeCall,
-    /// Records of a kind that is not known, or was not looked into.
+    /// Records of a kind that is not known, or was not looked into, and that hold no call.
     UnknownRecord,
+    /// Spans that are called like tools and follow no known convention.
+    SpanLeftOut,
+    /// Something that was not understood and that may hold a call or a result.
+    UnreadRecord,
     /// Records of more than one session.
     MixedSessions,
     /// Times that go back.
@@ -97,6 +101,8 @@ impl Code {
             Code::ServerSideTool => "SERVER_SIDE_TOOL",
             Code::CompositeCall => "COMPOSITE_CALL",
             Code::UnknownRecord => "UNKNOWN_RECORD",
+            Code::SpanLeftOut => "SPAN_LEFT_OUT",
+            Code::UnreadRecord => "UNREAD_RECORD",
             Code::MixedSessions => "MIXED_SESSIONS",
             Code::TimeNotMonotonic => "TIME_NOT_MONOTONIC",
             Code::NumberChanged => "NUMBER_CHANGED",
@@ -105,23 +111,99 @@ impl Code {
         }
     }
 
-    /// Whether something of the recording was lost, so that the import fails unless that is allowed.
+    /// Whether everything of this code is a loss. A recording without calls is nothing to judge.
+    const fn is_loss(self) -> bool {
+        matches!(self, Code::OrphanResult | Code::UnreadRecord | Code::EmptyInput)
+    }
+}
+
+/// Something of the recording that could not be taken over, so that the import fails unless that is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loss {
+    /// A line, or the rest of one, that is no JSON.
+    NotJson,
+    /// A line whose value is no object.
+    NotObject,
+    /// An event of a capture that is none.
+    NotEvent,
+    /// A record that breaks off before the end of the file.
+    TruncatedStub,
+    /// Zero bytes in place of text.
+    NulRun,
+    /// Events that the recorder dropped.
+    DroppedEvents,
+    /// Events of a capture that are not there.
+    EventsMissing,
+    /// Calls that the recorder did not keep.
+    CallsNotCaptured,
+    /// Results that the recorder did not keep.
+    ResultsNotCaptured,
+    /// A request without its reply.
+    ReplyMissing,
+    /// A reply without its request.
+    RequestMissing,
+}
+
+/// What every loss is called, and the code it stands under.
+const LOSSES: [(Loss, Code, &str); 11] = [
+    (Loss::NotJson, Code::BadLine, "not-json"),
+    (Loss::NotObject, Code::BadLine, "not-object"),
+    (Loss::NotEvent, Code::BadLine, "not-event"),
+    (Loss::TruncatedStub, Code::BadLine, "truncated-stub"),
+    (Loss::NulRun, Code::BadLine, "nul-run"),
+    (Loss::DroppedEvents, Code::Truncated, "dropped events"),
+    (Loss::EventsMissing, Code::Truncated, "events missing"),
+    (Loss::CallsNotCaptured, Code::Truncated, "calls not captured"),
+    (Loss::ResultsNotCaptured, Code::Truncated, "results not captured"),
+    (Loss::ReplyMissing, Code::Truncated, "reply missing"),
+    (Loss::RequestMissing, Code::Truncated, "request missing"),
+];
+
+impl Loss {
+    fn row(self) -> (Code, &'static str) {
+        let row = LOSSES.iter().find(|(loss, ..)| *loss == self);
+        row.map_or((Code::UnreadRecord, ""), |(_, code, name)| (*code, *name))
+    }
+
+    /// The code it stands under.
     #[must_use]
-    pub fn is_loss(self, class: &str) -> bool {
+    pub fn code(self) -> Code {
+        self.row().0
+    }
+}
+
+/// Which of its code a warning is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// There is but one kind.
+    Only,
+    /// A loss.
+    Loss(Loss),
+    /// A word for people, also the recording's own. Nothing is decided by it.
+    Word(Box<str>),
+}
+
+impl Class {
+    /// The class as reports show it; may be empty.
+    #[must_use]
+    pub fn name(&self) -> &str {
         match self {
-            Code::BadLine => matches!(class, "not-json" | "not-object" | "not-event" | "truncated-stub" | "nul-run"),
-            Code::Truncated => matches!(
-                class,
-                "dropped events"
-                    | "events missing"
-                    | "calls not captured"
-                    | "results not captured"
-                    | "reply missing"
-                    | "request missing"
-            ),
-            Code::OrphanResult | Code::EmptyInput => true,
-            _ => false,
+            Class::Only => "",
+            Class::Loss(loss) => loss.row().1,
+            Class::Word(word) => word,
         }
+    }
+}
+
+impl From<&str> for Class {
+    fn from(word: &str) -> Class {
+        if word.is_empty() { Class::Only } else { Class::Word(word.into()) }
+    }
+}
+
+impl From<Loss> for Class {
+    fn from(loss: Loss) -> Class {
+        Class::Loss(loss)
     }
 }
 
@@ -130,8 +212,8 @@ impl Code {
 pub struct Warning {
     /// The code.
     pub code: Code,
-    /// What kind of it, or which record; may be empty.
-    pub class: String,
+    /// What kind of it, or which record.
+    pub class: Class,
     /// How often.
     pub count: u64,
     /// Where it was met first.
@@ -144,15 +226,15 @@ impl Warning {
     /// Whether something was lost.
     #[must_use]
     pub fn is_loss(&self) -> bool {
-        self.code.is_loss(&self.class)
+        self.code.is_loss() || matches!(self.class, Class::Loss(_))
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code.name())?;
-        if !self.class.is_empty() {
-            write!(f, " {}", self.class)?;
+        if !self.class.name().is_empty() {
+            write!(f, " {}", self.class.name())?;
         }
         if self.count > 1 {
             write!(f, " ({} times)", self.count)?;
@@ -208,18 +290,22 @@ impl fmt::Display for Balance {
 /// Collects warnings.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    warnings: BTreeMap<(Code, String), Warning>,
+    warnings: BTreeMap<(Code, Class), Warning>,
 }
 
 /// Distinct classes that are kept for one code; the rest are counted together.
 const CLASSES: usize = 64;
 
 impl Tally {
-    pub(crate) fn warn(&mut self, code: Code, class: &str, at: Location, count: u64, detail: &str) {
-        let mut class = visible(&clip(class, 60)).into_owned();
-        let known = |class: &str| self.warnings.contains_key(&(code, class.to_owned()));
-        if !known(&class) && self.warnings.keys().filter(|(other, _)| *other == code).count() >= CLASSES {
-            class = "others".to_owned();
+    pub(crate) fn warn(&mut self, code: Code, class: impl Into<Class>, at: Location, count: u64, detail: &str) {
+        let mut class = match class.into() {
+            Class::Word(word) => Class::from(&*visible(&clip(&word, 60))),
+            class => class,
+        };
+        let known = |class: &Class| self.warnings.contains_key(&(code, class.clone()));
+        let words = |(other, class): &&(Code, Class)| *other == code && matches!(class, Class::Word(_));
+        if matches!(class, Class::Word(_)) && !known(&class) && self.warnings.keys().filter(words).count() >= CLASSES {
+            class = Class::from("others");
         }
         let warning = self.warnings.entry((code, class.clone())).or_insert_with(|| Warning {
             code,
@@ -231,7 +317,39 @@ impl Tally {
         warning.count += count;
     }
 
+    pub(crate) fn lose(&mut self, loss: Loss, at: Location, count: u64, detail: &str) {
+        self.warn(loss.code(), loss, at, count, detail);
+    }
+
     pub(crate) fn into_warnings(self) -> Vec<Warning> {
         self.warnings.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_recording_calls_a_loss_is_none() {
+        let mut tally = Tally::default();
+        for (loss, code, name) in LOSSES {
+            tally.lose(loss, Location::default(), 1, "");
+            tally.warn(code, name, Location::default(), 1, "");
+        }
+        let warnings = tally.into_warnings();
+        assert_eq!(warnings.len(), LOSSES.len() * 2);
+        assert_eq!(warnings.iter().filter(|warning| warning.is_loss()).count(), LOSSES.len());
+        assert!(warnings.iter().all(|warning| !warning.class.name().is_empty()));
+    }
+
+    #[test]
+    fn a_loss_is_counted_by_itself_whatever_came_before() {
+        let mut tally = Tally::default();
+        for word in 0..100 {
+            tally.warn(Code::BadLine, &*format!("word {word}"), Location::default(), 1, "");
+        }
+        tally.lose(Loss::NotJson, Location::default(), 1, "");
+        assert_eq!(tally.into_warnings().iter().filter(|warning| warning.is_loss()).count(), 1);
     }
 }

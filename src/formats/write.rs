@@ -163,7 +163,7 @@ impl Imported {
                 .iter()
                 .map(|warning| JsonWarning {
                     code: warning.code.name(),
-                    class: (!warning.class.is_empty()).then(|| warning.class.clone()),
+                    class: Some(warning.class.name().to_owned()).filter(|class| !class.is_empty()),
                     count: warning.count,
                     loss: warning.is_loss(),
                     first: self.json_place(warning.first),

@@ -160,6 +160,8 @@ struct JsonWarning {
     count: u64,
     /// Whether something was lost.
     loss: bool,
+    /// The file it was met in first, if it is another one than the recording was named by; else null.
+    file: Option<String>,
     /// The line it was met on first, from 1; null: the file as a whole.
     line: Option<u64>,
     /// What was met first.
@@ -407,9 +409,10 @@ fn import(import: &Import) -> JsonImport {
     let books = import.books;
     let warning = |warning: &Warning| JsonWarning {
         code: warning.code.name(),
-        class: (!warning.class.is_empty()).then(|| warning.class.clone()),
+        class: Some(warning.class.name().to_owned()).filter(|class| !class.is_empty()),
         count: warning.count,
         loss: warning.is_loss(),
+        file: import.paths.get(warning.first.file as usize).filter(|_| warning.first.file > 0).cloned(),
         line: (warning.first.line > 0).then_some(warning.first.line),
         detail: (!warning.detail.is_empty()).then(|| warning.detail.clone()),
     };

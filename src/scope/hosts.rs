@@ -57,6 +57,8 @@ fn host_text<S: AsRef<str>>(host: Host<S>) -> Option<String> {
 /// A pattern for hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
+    /// As it stands in the file.
+    pub(super) text: String,
     host: HostPattern,
     port: PortPattern,
 }
@@ -95,7 +97,7 @@ impl Pattern {
             Some(domain) => HostPattern::Below(format!(".{}", Pattern::name(domain)?)),
             None => HostPattern::Exact(Pattern::name(host)?),
         };
-        Ok(Pattern { host, port })
+        Ok(Pattern { text: text.to_owned(), host, port })
     }
 
     fn name(text: &str) -> Result<String, &'static str> {

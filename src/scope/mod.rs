@@ -5,7 +5,9 @@
 //! the disk or the network; a call is judged by what the recording holds of it.
 
 mod commands;
+mod file;
 mod hosts;
+mod judged;
 mod names;
 mod paths;
 mod policy;
@@ -14,7 +16,18 @@ mod schemas;
 mod v1;
 
 #[cfg(test)]
+mod rewrites;
+#[cfg(test)]
 mod tests;
 
+pub use file::ScopeFile;
 pub use policy::{Applied, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
-pub use v1::{MAX_SCOPE, Scope, ScopeError, ScopeFile};
+pub use v1::{MAX_SCOPE, Scope, ScopeError};
+
+/// The scheme of an address, and its host as a pattern for it. None if different programs may read different hosts in
+/// the address.
+#[must_use]
+pub fn host_of(address: &str) -> Option<(String, String)> {
+    let target = hosts::read(address)?;
+    Some((target.scheme.clone(), target.shown()))
+}

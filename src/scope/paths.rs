@@ -110,6 +110,8 @@ fn has_variable(path: &str) -> bool {
 /// A pattern for paths.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
+    /// As it stands in the file.
+    pub(super) text: String,
     start: Start,
     segments: Vec<String>,
 }
@@ -168,7 +170,7 @@ impl Pattern {
                 name => segments.push(name.to_owned()),
             }
         }
-        Ok(Pattern { start, segments })
+        Ok(Pattern { text: text.to_owned(), start, segments })
     }
 
     /// Whether a path is one of these: surely, surely not, or not known.
@@ -235,13 +237,12 @@ fn segments_match(pattern: &[String], path: &[String]) -> bool {
                 at += 1;
                 continue;
             }
-            Some(segment) => {
-                if path.get(from).is_some_and(|name| names::matches(segment, name)) {
-                    at += 1;
-                    from += 1;
-                    continue;
-                }
+            Some(segment) if path.get(from).is_some_and(|name| names::matches(segment, name)) => {
+                at += 1;
+                from += 1;
+                continue;
             }
+            Some(_) => {}
             None if from == path.len() => return true,
             None => {}
         }

@@ -1,18 +1,12 @@
 //! A scope of either version, and what it says of a call.
 
 use super::commands::{self, Allow, Deny};
+use super::judged::Judged;
 use super::names::Name;
-use super::paths::{self, Known, Places};
 use super::schemas::Schema;
-use super::{ScopeError, hosts, read};
-use crate::json::view::{self, Value};
-use crate::json::{Scratch, canonical};
+use super::{ScopeError, hosts, paths, read};
 use crate::sanitize::clip;
-use crate::shell::{self, Script};
-use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A scope file, read.
@@ -65,6 +59,46 @@ impl Entry {
     /// Whether it is about calls with certain arguments alone.
     pub(super) fn is_conditional(&self) -> bool {
         self.path.is_some() || self.command.is_some() || self.url.is_some() || self.schema.is_some()
+    }
+}
+
+/// How many entries a refusal shows, and how many patterns of each.
+const SHOWN_ENTRIES: usize = 8;
+const SHOWN_PATTERNS: usize = 12;
+
+impl Entry {
+    /// What it allows, in words.
+    fn shown(&self) -> String {
+        let some = |texts: Vec<String>| {
+            let more = if texts.len() > SHOWN_PATTERNS { ", …" } else { "" };
+            texts.into_iter().take(SHOWN_PATTERNS).collect::<Vec<_>>().join(", ") + more
+        };
+        let mut parts = Vec::new();
+        if let Some(rule) = &self.path {
+            parts.push(format!(
+                "{} in {}",
+                rule.argument.name,
+                some(rule.globs.iter().map(|glob| glob.text.clone()).collect())
+            ));
+            if !rule.except.is_empty() {
+                parts.push(format!("but {}", some(rule.except.iter().map(|glob| glob.text.clone()).collect())));
+            }
+        }
+        if let Some(rule) = &self.command {
+            let prefixes = rule.rule.prefixes.iter().map(ToString::to_string).collect();
+            parts.push(format!("commands starting with {}", some(prefixes)));
+        }
+        if let Some(rule) = &self.url {
+            parts.push(format!(
+                "{} at {}",
+                rule.argument.name,
+                some(rule.hosts.iter().map(|host| host.text.clone()).collect())
+            ));
+        }
+        if self.schema.is_some() {
+            parts.push(format!("arguments that fit the schema in {}", self.place));
+        }
+        if parts.is_empty() { "anything".to_owned() } else { parts.join(" ") }
     }
 }
 
@@ -321,6 +355,13 @@ impl Policy {
         }
     }
 
+    /// What allow entries say of a tool, for someone who was refused.
+    #[must_use]
+    pub fn allows_of(&self, tool: &str) -> Vec<String> {
+        let fits = self.entries.iter().filter(|entry| !entry.deny && entry.name.fits(tool, None));
+        fits.take(SHOWN_ENTRIES).map(Entry::shown).collect()
+    }
+
     /// What is odd about the file, whatever it is used for.
     #[must_use]
     pub fn pointless(&self) -> &[Remark] {
@@ -344,371 +385,3 @@ impl Policy {
 
 /// How much of the part that broke a rule is kept, in characters.
 const PART: usize = 300;
-
-/// A call while entries are held against it: what they need of it is made once.
-struct Judged<'c> {
-    arguments: OnceCell<Option<Cow<'c, [u8]>>>,
-    given: &'c [u8],
-    places: Places<'c>,
-    /// The scripts read so far, by the text or the list of words they were read from.
-    scripts: RefCell<Vec<(Vec<u8>, bool, Rc<Script>)>>,
-    parsed: OnceCell<Option<serde_json::Value>>,
-}
-
-/// One value that a rule looks at.
-enum Given<'v> {
-    /// The argument is not there.
-    Missing,
-    /// It is there, and is no text.
-    Other,
-    Texts(Vec<Cow<'v, str>>),
-}
-
-impl<'c> Judged<'c> {
-    fn new(call: &PolicyCall<'c>, root: Option<&'c str>) -> Judged<'c> {
-        let places = Places { root: root.or(call.root), cwd: call.cwd, home: call.home };
-        Judged {
-            arguments: OnceCell::new(),
-            given: call.arguments,
-            places,
-            scripts: RefCell::default(),
-            parsed: OnceCell::new(),
-        }
-    }
-
-    /// The arguments as an object; a string that holds one is decoded once. None if there is none.
-    fn object(&self) -> Option<Value<'_>> {
-        let text = self.arguments.get_or_init(|| {
-            let value = view::only_value(self.given).ok()?;
-            if value.is_object() {
-                return Some(Cow::Borrowed(self.given));
-            }
-            if value.is_null() {
-                return Some(Cow::Borrowed(b"{}"));
-            }
-            let inner = value.as_str()?.into_owned().into_bytes();
-            // two readers must see the same object
-            canonical(&inner, &mut Scratch::default()).ok()?;
-            Some(Cow::Owned(inner))
-        });
-        view::only_value(text.as_deref()?).ok().filter(|value| value.is_object())
-    }
-
-    fn argument(&self, argument: &Argument) -> Option<Value<'_>> {
-        let object = self.object()?;
-        if !argument.name.starts_with('/') {
-            return object.get(&argument.name);
-        }
-        argument.name[1..].split('/').try_fold(object, |value, part| {
-            let part = part.replace("~1", "/").replace("~0", "~");
-            value.get(&part)
-        })
-    }
-
-    /// The texts of an argument; none if the arguments cannot be read.
-    fn given<'a>(&'a self, argument: &'a Argument) -> Option<Given<'a>> {
-        self.object()?;
-        let missing = || match &argument.if_missing {
-            Some(text) => Given::Texts(vec![Cow::Borrowed(text.as_str())]),
-            None => Given::Missing,
-        };
-        Some(match self.argument(argument) {
-            None => missing(),
-            Some(value) if value.is_null() => missing(),
-            Some(value) if value.is_array() => {
-                let texts: Option<Vec<Cow<'_, str>>> = value.items().map(Value::as_str).collect();
-                texts.map_or(Given::Other, Given::Texts)
-            }
-            Some(value) => value.as_str().map_or(Given::Other, |text| Given::Texts(vec![text])),
-        })
-    }
-
-    fn allows(&self, entry: &Entry) -> Allow {
-        let mut open = None;
-        let conditions = [
-            entry.path.as_ref().map(|rule| self.path_allows(rule)),
-            entry.command.as_ref().map(|rule| self.command_allows(rule)),
-            entry.url.as_ref().map(|rule| self.url_allows(rule)),
-            entry.schema.as_ref().map(|schema| self.schema_allows(schema)),
-        ];
-        for condition in conditions.into_iter().flatten() {
-            match condition {
-                Allow::Yes => {}
-                no @ Allow::No(_) => return no,
-                Allow::Unproven(part) => open = open.or(Some(part)),
-            }
-        }
-        open.map_or(Allow::Yes, Allow::Unproven)
-    }
-
-    fn denies(&self, entry: &Entry) -> Deny {
-        let mut open = None;
-        let mut sure = None;
-        let conditions = [
-            entry.path.as_ref().map(|rule| self.path_denies(rule)),
-            entry.command.as_ref().map(|rule| self.command_denies(rule)),
-            entry.url.as_ref().map(|rule| self.url_denies(rule)),
-            entry.schema.as_ref().map(|schema| self.schema_denies(schema)),
-        ];
-        for condition in conditions.into_iter().flatten() {
-            match condition {
-                Deny::Yes(part) => sure = sure.or(Some(part)),
-                Deny::Maybe(part) => open = open.or(Some(part)),
-                Deny::No => return Deny::No,
-            }
-        }
-        match open {
-            Some(part) => Deny::Maybe(part),
-            None => Deny::Yes(sure.unwrap_or_default()),
-        }
-    }
-
-    /// Every text must be allowed.
-    fn all(&self, argument: &Argument, each: impl Fn(&str) -> Allow) -> Allow {
-        let missing = || Allow::Unproven(format!("no '{}'", argument.name));
-        match self.given(argument) {
-            None => Allow::Unproven("the arguments are no JSON object".to_owned()),
-            Some(Given::Missing) => missing(),
-            Some(Given::Other) => Allow::Unproven(format!("'{}' is no text", argument.name)),
-            Some(Given::Texts(texts)) if texts.is_empty() => missing(),
-            Some(Given::Texts(texts)) => {
-                let mut open = None;
-                for text in &texts {
-                    match each(text) {
-                        Allow::Yes => {}
-                        no @ Allow::No(_) => return no,
-                        Allow::Unproven(part) => open = open.or(Some(part)),
-                    }
-                }
-                open.map_or(Allow::Yes, Allow::Unproven)
-            }
-        }
-    }
-
-    /// Any text may be denied.
-    fn any(&self, argument: &Argument, each: impl Fn(&str) -> Deny) -> Deny {
-        match self.given(argument) {
-            None => Deny::Maybe("the arguments are no JSON object".to_owned()),
-            Some(Given::Missing) => Deny::No,
-            Some(Given::Other) => Deny::Maybe(format!("'{}' is no text", argument.name)),
-            Some(Given::Texts(texts)) => {
-                let mut open = None;
-                for text in &texts {
-                    match each(text) {
-                        yes @ Deny::Yes(_) => return yes,
-                        Deny::Maybe(part) => open = open.or(Some(part)),
-                        Deny::No => {}
-                    }
-                }
-                open.map_or(Deny::No, Deny::Maybe)
-            }
-        }
-    }
-
-    fn path_allows(&self, rule: &PathRule) -> Allow {
-        if rule.patch {
-            let paths = self.patch(&rule.argument);
-            return match paths {
-                None => Allow::Unproven("no patch that can be read".to_owned()),
-                Some(paths) => {
-                    let verdicts = paths.iter().map(|path| self.one_path_allows(rule, path));
-                    verdicts.reduce(worse).unwrap_or(Allow::Unproven("an empty patch".to_owned()))
-                }
-            };
-        }
-        self.all(&rule.argument, |path| self.one_path_allows(rule, path))
-    }
-
-    fn one_path_allows(&self, rule: &PathRule, path: &str) -> Allow {
-        let Some(known) = paths::fold(path, self.places) else { return Allow::Unproven(path.to_owned()) };
-        let fits = |pattern: &paths::Pattern, folded| pattern.fits(&known, self.places, folded);
-        let mut open = false;
-        for pattern in &rule.except {
-            match fits(pattern, true) {
-                Some(true) => return Allow::No(known.shown()),
-                None => open = true,
-                Some(false) => {}
-            }
-        }
-        match any(rule.globs.iter().map(|pattern| fits(pattern, false))) {
-            Some(true) if !open => Allow::Yes,
-            Some(false) => Allow::No(known.shown()),
-            _ => Allow::Unproven(known.shown()),
-        }
-    }
-
-    fn path_denies(&self, rule: &PathRule) -> Deny {
-        if rule.patch {
-            let texts = match self.given(&rule.argument) {
-                None | Some(Given::Other) => return Deny::Maybe("no patch that can be read".to_owned()),
-                Some(Given::Missing) => return Deny::No,
-                Some(Given::Texts(texts)) => texts,
-            };
-            let lines = texts.iter().flat_map(|text| paths::patch_lines(text));
-            return lines.map(|path| self.one_path_denies(rule, path)).reduce(graver).unwrap_or(Deny::No);
-        }
-        self.any(&rule.argument, |path| self.one_path_denies(rule, path))
-    }
-
-    fn one_path_denies(&self, rule: &PathRule, path: &str) -> Deny {
-        let Some(known) = paths::fold(path, self.places) else { return Deny::Maybe(path.to_owned()) };
-        let fits = |pattern: &paths::Pattern, folded| pattern.fits(&known, self.places, folded);
-        // what is excepted from a deny must surely be
-        if rule.except.iter().any(|pattern| fits(pattern, false) == Some(true)) {
-            return Deny::No;
-        }
-        match any(rule.globs.iter().map(|pattern| fits(pattern, true))) {
-            Some(true) => Deny::Yes(known.shown()),
-            Some(false) => Deny::No,
-            None => Deny::Maybe(Known::shown(&known)),
-        }
-    }
-
-    /// The paths of a patch, which may be given as itself or to the program that applies it.
-    fn patch(&self, argument: &Argument) -> Option<Vec<String>> {
-        let Some(Given::Texts(texts)) = self.given(argument) else { return None };
-        let owned = |paths: Vec<&str>| paths.into_iter().map(str::to_owned).collect();
-        match &texts[..] {
-            [patch] if patch.trim_start().starts_with("*** Begin Patch") => paths::patched(patch).map(owned),
-            [program, patch] if program == "apply_patch" => paths::patched(patch).map(owned),
-            [command] => {
-                let script = shell::read(command);
-                let [only] = &script.commands[..] else { return None };
-                let words: Option<Vec<Cow<'_, str>>> = only.words.iter().map(shell::Word::literal).collect();
-                if !script.unread.is_empty() || !only.assignments.is_empty() {
-                    return None;
-                }
-                let words = words?;
-                match (&words[..], &only.redirects[..]) {
-                    ([program, patch], []) if program == "apply_patch" => paths::patched(patch).map(owned),
-                    ([program], [text]) if program == "apply_patch" && text.kind == shell::RedirectKind::Text => {
-                        paths::patched(&text.target.literal()?).map(owned)
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// The script of an argument; none where it is given as words and is read so.
-    fn command_allows(&self, rule: &CommandRule) -> Allow {
-        match self.argv(rule) {
-            Some(script) => rule.rule.allows(&script, self.places),
-            None => self.all(&rule.argument, |command| rule.rule.allows(&self.script(command), self.places)),
-        }
-    }
-
-    fn command_denies(&self, rule: &CommandRule) -> Deny {
-        match self.argv(rule) {
-            Some(script) => rule.rule.denies(&script),
-            None => self.any(&rule.argument, |command| rule.rule.denies(&self.script(command))),
-        }
-    }
-
-    /// The command that a list of words is, where the rule says that it is one.
-    fn argv(&self, rule: &CommandRule) -> Option<Rc<Script>> {
-        let value = self.argument(&rule.argument).filter(|value| rule.argv && value.is_array())?;
-        let words: Option<Vec<String>> = value.items().map(|item| item.as_str().map(Cow::into_owned)).collect();
-        let words = words.filter(|words| !words.is_empty())?;
-        Some(self.cached(value.text(), true, || shell::read_words(&words)))
-    }
-
-    fn script(&self, command: &str) -> Rc<Script> {
-        self.cached(command.as_bytes(), false, || shell::read(command))
-    }
-
-    /// What an entry before has read already.
-    fn cached(&self, text: &[u8], words: bool, read: impl FnOnce() -> Script) -> Rc<Script> {
-        let mut scripts = self.scripts.borrow_mut();
-        if let Some((.., script)) = scripts.iter().find(|(own, own_words, _)| *own_words == words && own == text) {
-            return Rc::clone(script);
-        }
-        let script = Rc::new(read());
-        scripts.push((text.to_vec(), words, Rc::clone(&script)));
-        script
-    }
-
-    fn url_allows(&self, rule: &UrlRule) -> Allow {
-        self.all(&rule.argument, |address| match hosts::read(address) {
-            None => Allow::Unproven(address.to_owned()),
-            Some(target) if !rule.schemes.contains(&target.scheme) => Allow::No(format!("{}://", target.scheme)),
-            Some(target) if rule.hosts.iter().any(|host| host.fits(&target, false)) => Allow::Yes,
-            Some(target) => Allow::No(target.shown()),
-        })
-    }
-
-    fn url_denies(&self, rule: &UrlRule) -> Deny {
-        self.any(&rule.argument, |address| match hosts::read(address) {
-            None => Deny::Maybe(address.to_owned()),
-            Some(target) if !rule.schemes.is_empty() && !rule.schemes.contains(&target.scheme) => Deny::No,
-            Some(target) if rule.hosts.iter().any(|host| host.fits(&target, true)) => Deny::Yes(target.shown()),
-            Some(_) => Deny::No,
-        })
-    }
-
-    fn parsed(&self) -> Option<&serde_json::Value> {
-        let parsed = self.parsed.get_or_init(|| serde_json::from_slice(self.object()?.text()).ok());
-        parsed.as_ref()
-    }
-
-    fn schema_allows(&self, schema: &Schema) -> Allow {
-        match self.parsed() {
-            None => Allow::Unproven("the arguments are no JSON object".to_owned()),
-            Some(arguments) => schema.refuses(arguments).map_or(Allow::Yes, Allow::No),
-        }
-    }
-
-    fn schema_denies(&self, schema: &Schema) -> Deny {
-        match self.parsed() {
-            None => Deny::Maybe("the arguments are no JSON object".to_owned()),
-            Some(arguments) if schema.refuses(arguments).is_none() => Deny::Yes("the arguments".to_owned()),
-            Some(_) => Deny::No,
-        }
-    }
-
-    /// The argument that an entry is about, as a JSON Pointer, with the part that decided.
-    fn point(&self, entry: &Entry, part: String) -> (String, String) {
-        let argument = entry
-            .path
-            .as_ref()
-            .map(|rule| &rule.argument)
-            .or(entry.command.as_ref().map(|rule| &rule.argument))
-            .or(entry.url.as_ref().map(|rule| &rule.argument));
-        let pointer = match argument {
-            Some(argument) if argument.name.starts_with('/') => argument.name.clone(),
-            Some(argument) => format!("/{}", argument.name.replace('~', "~0").replace('/', "~1")),
-            None => match (&entry.schema, part.split_once(": ")) {
-                (Some(_), Some((pointer, _))) if pointer.starts_with('/') => pointer.to_owned(),
-                _ => String::new(),
-            },
-        };
-        (part, pointer)
-    }
-}
-
-fn worse(one: Allow, other: Allow) -> Allow {
-    match (&one, &other) {
-        (Allow::No(_), _) | (Allow::Unproven(_), Allow::Yes | Allow::Unproven(_)) => one,
-        _ => other,
-    }
-}
-
-fn graver(one: Deny, other: Deny) -> Deny {
-    match (&one, &other) {
-        (Deny::Yes(_), _) | (Deny::Maybe(_), Deny::No | Deny::Maybe(_)) => one,
-        _ => other,
-    }
-}
-
-fn any(answers: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    let mut open = false;
-    for answer in answers {
-        match answer {
-            Some(true) => return Some(true),
-            None => open = true,
-            Some(false) => {}
-        }
-    }
-    if open { None } else { Some(false) }
-}

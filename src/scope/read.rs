@@ -188,11 +188,10 @@ impl<'t> Reader<'t> {
 
     /// The members of an object, all of which must have one of the names.
     fn fields<const N: usize>(&self, object: Value<'t>, names: &[&str; N], of: &str) -> Read<[Option<Value<'t>>; N]> {
-        for (key, value) in object.members() {
+        for (key, _) in object.members() {
             if !names.iter().any(|name| key.is(name)) {
                 let name = visible(&clip(&key.name(), 80)).into_owned();
                 let known = names.iter().filter(|name| **name != "$schema").copied().collect::<Vec<_>>().join("', '");
-                let _ = value;
                 return Err(error(
                     self.text,
                     offset(self.text, key.text()),
@@ -531,7 +530,7 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
                     let wide = wide.iter().copied().take(if list.len() > COMPARED { 20 } else { COMPARED });
                     wide.filter(|&other| other != place).find(|&other| {
                         let other = &policy.entries[other];
-                        other.name.covers(&entry.name) && !(entry.name.covers(&other.name) && !entry.is_conditional())
+                        (entry.is_conditional() || !entry.name.covers(&other.name)) && other.name.covers(&entry.name)
                     })
                 });
                 if first.contains(&place)

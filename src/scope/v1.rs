@@ -17,20 +17,6 @@ pub struct Scope {
     pub allowed_tools: ToolSet,
 }
 
-/// The shape of a scope file, for its JSON Schema. Reading goes through the strict scanner instead.
-#[derive(Debug, schemars::JsonSchema)]
-#[schemars(deny_unknown_fields, title = "toolreplay scope")]
-#[allow(dead_code, reason = "describes the file to schemars")]
-pub struct ScopeFile {
-    /// Address of a JSON Schema, for editors.
-    #[schemars(rename = "$schema")]
-    schema: Option<String>,
-    /// Name of the agent the scope is declared for.
-    agent: String,
-    /// Names of the tools the agent may call; they match exactly and case-sensitively.
-    allowed_tools: Vec<String>,
-}
-
 /// Why a scope file is not one. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: column {column}: {what}")]

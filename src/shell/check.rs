@@ -22,8 +22,8 @@ pub(super) fn on_enough_stack<T: Send>(text: &str, run: impl FnOnce() -> T + Sen
         .filter(|&at| bytes[at] != b'$' || matches!(bytes.get(at + 1), Some(b'(' | b'{' | b'[')))
         .count();
     match opens {
-        0..=FEW_SUBSTITUTIONS => Ok(run()),
-        0..=MAX_SUBSTITUTIONS => std::thread::scope(|scope| {
+        few if few <= FEW_SUBSTITUTIONS => Ok(run()),
+        many if many <= MAX_SUBSTITUTIONS => std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
             thread.map_err(|_| Why::TooDeep)?.join().map_err(|_| Why::Broken)
         }),

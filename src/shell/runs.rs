@@ -157,7 +157,7 @@ pub(super) fn runs(command: &Simple) -> Vec<Run> {
         "fd" | "fdfind" => after(arguments, &["-x", "--exec", "-X", "--exec-batch"]),
         "su" | "script" | "runuser" => option_scripts(arguments, &["-c", "--command"], false),
         "source" | "." => sourced(arguments),
-        "trap" => arguments.first().map(|script| text_of(script)).into_iter().collect(),
+        "trap" => arguments.first().map(text_of).into_iter().collect(),
         "alias" => arguments.iter().filter_map(alias).collect(),
         "git" => git(arguments),
         _ if SUBSCRIPTS.contains(&&*name) => {

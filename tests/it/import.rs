@@ -258,6 +258,8 @@ fn formats_can_be_named_and_are_listed() {
     let refused = run(["import", path]);
     assert!(refused.code == 2 && refused.stderr.contains("claude-code (1)"), "{}", refused.stderr);
     let named = run(["import", path, "--from", "codex"]);
+    assert!(named.code == 2 && named.stderr.contains("UNREAD_RECORD assistant"), "{}", named.stderr);
+    let named = run(["import", path, "--from", "codex", "--allow-loss"]);
     assert_eq!((named.code, named.stdout.contains("\"tool\":\"f\"")), (0, true), "{}", named.stderr);
     let native = run(["replay", "--from", "native", path]);
     assert!(native.code == 2 && native.stderr.starts_with("error: line 1: "), "{}", native.stderr);

@@ -23,8 +23,10 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod policy;
 mod recipe;
 #[cfg(unix)]
 mod redact;
@@ -32,6 +34,7 @@ mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod shell;
 mod signing;
 #[cfg(unix)]
 mod trace_run;

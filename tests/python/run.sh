@@ -8,8 +8,8 @@ mkdir -p "$work"
 work=$(cd "$work" && pwd)
 python=${PYTHON:-python3}
 
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-    echo "NOTICE: $python is older than 3.11; the Python module was not tested"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+    echo "NOTICE: $python is older than 3.10; the Python module was not tested"
     exit 0
 }
 [ -x "$work/build/bin/python" ] || "$python" -m venv "$work/build"

@@ -158,6 +158,35 @@ fn results_of_a_named_reply_find_their_calls() {
     assert_eq!(records.matches("\"content\":\"call_2\"").count(), 3, "{records}");
 }
 
+/// The last event of a stream lacks the call that came before it; the agent runs it all the same, and reports.
+#[test]
+fn a_last_event_that_lacks_a_call_takes_none_away() {
+    let call = function_call("call_1", "{\"path\":\"a\"}");
+    let stream = events(&[
+        json!({"type": "response.created", "response": {"id": "resp_1", "model": "m", "output": []}}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": call}),
+        json!({"type": "response.completed", "response": response("resp_1", &json!([]))}),
+    ]);
+    let upstream = Upstream::start(move |request, out| {
+        let told = request.body.windows(8).any(|part| part == b"_output\"");
+        let done = json_reply(&response("resp_2", &json!([])));
+        let _ = if told { out.write_all(&done) } else { out.write_all(&sse(stream.as_bytes())) };
+    });
+    let proxy = Proxy::start(&upstream, &[]);
+    let first = proxy.capture_of(&proxy.send(RESPONSES, json!({"stream": true, "input": "x"}).to_string()));
+    assert_eq!((first.calls(), first.status().as_str()), (vec!["read_file({\"path\":\"a\"})".to_owned()], "ok"));
+    assert_eq!(first.issues(), ["response_items_missing"]);
+    let history = json!([call, {"type": "function_call_output", "call_id": "call_1", "output": "A"}]);
+    let next = proxy.capture_of(&proxy.send(RESPONSES, json!({"input": history}).to_string()));
+    assert_eq!(next.start.data["parent_request_ids"], json!([first.start.trace_id]));
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_toolreplay"))
+        .args(["audit", "--no-config"])
+        .arg(&proxy.folder)
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
 const MESSAGES: &str = "POST /v1/messages?beta=true\ncontent-type: application/json\nx-api-key: key-of-the-client\nanthropic-version: 2023-06-01\nanthropic-beta: b1,b2";
 
 #[test]

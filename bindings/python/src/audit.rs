@@ -3,51 +3,116 @@
 use crate::errors::{self, TranscriptError};
 use crate::input::{self, Source, io_error};
 use crate::table::FindingsTable;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::collections::HashMap;
 use std::io::Cursor;
 use std::path::PathBuf;
-use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Verdict};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use toolreplay::audit::{self as library, Command, Input, Outcome, Plan, Progress, Settings, Signing, Verdict};
+use toolreplay::config::{Config, Date};
 use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats::{self, Options};
 use toolreplay::report::{self, Format};
+use toolreplay::scope::Applied;
 use toolreplay::seal::{self as chain, SealError};
+use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 use toolreplay::transcript::ReadError;
 
 /// One finding.
-#[pyclass(frozen, get_all, module = "toolreplay")]
+#[pyclass(frozen, get_all, eq, hash, module = "toolreplay")]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Finding {
     /// The rule's id.
-    rule: &'static str,
+    pub(crate) rule: String,
     /// note, warning or error.
-    level: &'static str,
+    pub(crate) level: String,
     /// The file, as given.
-    file: String,
+    pub(crate) file: String,
     /// The line, from 1; None: the file as a whole.
-    line: Option<u64>,
+    pub(crate) line: Option<u64>,
     /// The column, from 1; None: the whole line.
-    column: Option<u64>,
+    pub(crate) column: Option<u64>,
     /// The index of the call; None where a line is no record.
-    index: Option<u64>,
+    pub(crate) index: Option<u64>,
     /// The tool that was called.
-    tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// The message.
-    message: String,
+    pub(crate) message: String,
     /// The index of the earlier call that it refers to.
-    related_index: Option<u64>,
+    pub(crate) related_index: Option<u64>,
     /// The line of that call.
-    related_line: Option<u64>,
+    pub(crate) related_line: Option<u64>,
     /// The file of that call, where it is another one than the finding's.
-    related_file: Option<String>,
+    pub(crate) related_file: Option<String>,
     /// The same for the same finding in a later run.
-    fingerprint: String,
+    pub(crate) fingerprint: String,
 }
 
 #[pymethods]
 impl Finding {
+    #[new]
+    #[pyo3(signature = (*, rule, level, file, message, fingerprint, line=None, column=None, index=None, tool=None,
+        related_index=None, related_line=None, related_file=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn new(
+        rule: String,
+        level: String,
+        file: String,
+        message: String,
+        fingerprint: String,
+        line: Option<u64>,
+        column: Option<u64>,
+        index: Option<u64>,
+        tool: Option<String>,
+        related_index: Option<u64>,
+        related_line: Option<u64>,
+        related_file: Option<String>,
+    ) -> Finding {
+        Finding {
+            rule,
+            level,
+            file,
+            line,
+            column,
+            index,
+            tool,
+            message,
+            related_index,
+            related_line,
+            related_file,
+            fingerprint,
+        }
+    }
+
+    /// Its fields by their names.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("rule", &self.rule)?;
+        fields.set_item("level", &self.level)?;
+        fields.set_item("file", &self.file)?;
+        fields.set_item("line", self.line)?;
+        fields.set_item("column", self.column)?;
+        fields.set_item("index", self.index)?;
+        fields.set_item("tool", &self.tool)?;
+        fields.set_item("message", &self.message)?;
+        fields.set_item("related_index", self.related_index)?;
+        fields.set_item("related_line", self.related_line)?;
+        fields.set_item("related_file", &self.related_file)?;
+        fields.set_item("fingerprint", &self.fingerprint)?;
+        Ok(fields)
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        Ok((PyTuple::empty(py), self.to_dict(py)?))
+    }
+
     fn __repr__(&self) -> String {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         toolreplay::sanitize::visible(&format!("<{} {} {}{line}: {}>", self.level, self.rule, self.file, self.message))
@@ -56,7 +121,8 @@ impl Finding {
 }
 
 /// What a run looked at, and what it could not judge.
-#[pyclass(frozen, get_all, module = "toolreplay")]
+#[pyclass(frozen, get_all, eq, module = "toolreplay")]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Coverage {
     /// Files, also those that could not be read.
     files: u64,
@@ -70,16 +136,35 @@ pub(crate) struct Coverage {
 
 #[pymethods]
 impl Coverage {
+    #[new]
+    #[pyo3(signature = (*, files, calls, pairs_compared, not_judged))]
+    fn new(files: u64, calls: u64, pairs_compared: u64, not_judged: Vec<String>) -> Coverage {
+        Coverage { files, calls, pairs_compared, not_judged }
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let fields = PyDict::new(py);
+        fields.set_item("files", self.files)?;
+        fields.set_item("calls", self.calls)?;
+        fields.set_item("pairs_compared", self.pairs_compared)?;
+        fields.set_item("not_judged", &self.not_judged)?;
+        Ok((PyTuple::empty(py), fields))
+    }
+
     fn __repr__(&self) -> String {
         let Coverage { files, calls, pairs_compared, not_judged } = self;
         format!("Coverage(files={files}, calls={calls}, pairs_compared={pairs_compared}, not_judged={not_judged:?})")
     }
 }
 
-/// What a run found out.
-#[pyclass(frozen, module = "toolreplay")]
+/// What a run found out, for the `Report` of the module.
+#[pyclass(frozen, module = "toolreplay._native")]
 pub(crate) struct Report {
     report: library::Report,
+    /// Whether calls were held against a scope.
+    scope: bool,
+    /// Files that could not be opened, by their name, and why.
+    unopened: HashMap<String, i32>,
 }
 
 #[pymethods]
@@ -91,8 +176,8 @@ impl Report {
         let each = self.report.findings().map(|reported| {
             let finding = reported.finding;
             Finding {
-                rule: finding.rule.id,
-                level: finding.level.name(),
+                rule: finding.rule.id.to_owned(),
+                level: finding.level.name().to_owned(),
                 file: reported.path().to_owned(),
                 line: known(finding.line),
                 column: known(finding.column),
@@ -130,6 +215,30 @@ impl Report {
         self.report.verdict.name()
     }
 
+    /// The verdict, and what it does not say.
+    #[getter]
+    fn verdict_detail(&self) -> String {
+        let verdict = self.report.verdict;
+        let unjudged = self.report.command == Command::Audit && !self.scope && verdict == Verdict::Clean;
+        format!("{}{}", verdict.name(), if unjudged { ", permissions not judged" } else { "" })
+    }
+
+    /// The counts of findings in words.
+    #[getter]
+    fn counts(&self) -> String {
+        self.report.counts()
+    }
+
+    /// The files: name, calls, pairs compared, format and whether it could be judged.
+    #[getter]
+    fn files(&self) -> Vec<(String, u64, u64, Option<&'static str>, bool)> {
+        let each = self.report.files.iter().map(|file| {
+            let format = file.import.as_ref().map(|import| import.format);
+            (file.path.clone(), file.calls, file.pairs, format, file.is_judged())
+        });
+        each.collect()
+    }
+
     /// What the command would exit with: 0, 1 or 2.
     #[getter]
     fn exit_code(&self) -> u8 {
@@ -142,12 +251,15 @@ impl Report {
         self.report.verdict == Verdict::Clean
     }
 
-    /// Why files could not be judged: a TranscriptError each.
+    /// Why files could not be judged: a TranscriptError each, an OSError for what cannot be opened.
     #[getter]
     fn errors(&self, py: Python<'_>) -> Vec<PyErr> {
         let failed = self.report.files.iter().filter_map(|file| Some((file, file.failure.as_ref()?)));
         let error = |(file, failure): (&library::FileReport, &library::Failure)| {
             let path = failure.file.as_ref().map_or(&file.path, |file| &file.shown);
+            if let Some(number) = self.unopened.get(path.as_str()) {
+                return io_error(py, &std::io::Error::from_raw_os_error(*number), path);
+            }
             errors::at::<TranscriptError>(py, Some(path), failure.line, failure.column, &failure.what)
         };
         failed.map(error).collect()
@@ -199,12 +311,24 @@ impl Report {
     }
 }
 
+/// How a run is to go on, as Python asked for it.
+#[derive(Default)]
+struct How {
+    threads: Option<usize>,
+    /// Called with the number of files that are done, now and then.
+    progress: Option<Py<PyAny>>,
+    /// Whose signatures count, and whether there must be some.
+    signing: Option<Signing>,
+}
+
 /// Audits transcripts and sealed transcripts with every rule, as `toolreplay audit` does.
 ///
-/// `transcripts` is a path, bytes, a pair (name, bytes), or an iterable of these. `scope` is a path, bytes or a dict.
-/// What cannot be read is a finding, and in Report.errors. No configuration file is read.
+/// `transcripts` is a path, bytes, a pair (name, bytes), or an iterable of these; a pair (path, None) is a file that was
+/// found in a folder. `scope` is a path, bytes or a dict. `config` is the text of a configuration, whose suppressions
+/// count. What cannot be read is a finding, and in Report.errors.
 #[pyfunction]
-#[pyo3(signature = (transcripts, scope=None, mutators=vec![], *, fail_on="warning", min_level="note", allow_empty=false, threads=None))]
+#[pyo3(signature = (transcripts, scope=None, mutators=vec![], *, fail_on="warning", min_level="note", allow_empty=false,
+    format=None, allow_loss=false, config=None, trust=None, require_signature=false, threads=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn audit(
     py: Python<'_>,
@@ -214,15 +338,68 @@ pub(crate) fn audit(
     fail_on: &str,
     min_level: &str,
     allow_empty: bool,
+    format: Option<&str>,
+    allow_loss: bool,
+    config: Option<&str>,
+    trust: Option<&[u8]>,
+    require_signature: bool,
     threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Report> {
     let sources = Source::many(transcripts)?;
-    let scope = scope.map(input::scope).transpose()?;
-    let settings =
-        Settings { fail_on: level(fail_on)?, min_level: level(min_level)?, allow_empty, ..Settings::everything() };
-    let has_scope = scope.is_some();
-    let plan = Plan::Audit(Ruleset::audit(tool_set(&mutators), scope), Options::default());
-    run(py, Command::Audit, &sources, &plan, has_scope, &settings, threads)
+    let scope = scope.map(input::scope).transpose()?.map(|policy| Arc::new(Applied::from(policy)));
+    let config = config.map(config_of).transpose()?.unwrap_or_default();
+    let settings = Settings {
+        fail_on: level(fail_on)?,
+        min_level: level(min_level)?,
+        allow_empty,
+        suppressions: config.suppressions,
+        today: Some(today()),
+    };
+    let trust = trust.map(Trust::parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let signing = Some(Signing { trust, required: require_signature });
+    let plan = Plan::Audit(Ruleset::audit(tool_set(&mutators), scope.clone()), options(format, allow_loss)?);
+    run(py, Command::Audit, sources, plan, scope, settings, How { threads, progress, signing })
+}
+
+fn options(format: Option<&str>, allow_loss: bool) -> PyResult<Options> {
+    let named = |id: &str| {
+        formats::From::named(id).ok_or_else(|| {
+            let known: Vec<&str> = formats::FORMATS.iter().map(|format| format.id).collect();
+            PyValueError::new_err(format!("no format is called {id:?}; there are native, {}", known.join(", ")))
+        })
+    };
+    Ok(Options { from: format.map(named).transpose()?, allow_loss, ..Options::default() })
+}
+
+fn config_of(text: &str) -> PyResult<Config> {
+    Config::parse(text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn today() -> Date {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Date::from_unix_days(since.as_secs() / 86_400)
+}
+
+/// What the text of a configuration says, but for its suppressions, which `audit` takes from the text.
+#[pyfunction]
+pub(crate) fn read_config<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    let config = config_of(text)?;
+    let said = PyDict::new(py);
+    said.set_item("scope", config.scope)?;
+    said.set_item("trust", config.trust)?;
+    said.set_item("require_signature", config.require_signature)?;
+    said.set_item("mutators", config.mutators)?;
+    said.set_item("fail_on", config.fail_on.map(Level::name))?;
+    said.set_item("min_level", config.min_level.map(Level::name))?;
+    said.set_item("allow_empty", config.allow_empty)?;
+    Ok(said)
+}
+
+/// Whether a file in a folder may be a recording, by its name.
+#[pyfunction]
+pub(crate) fn may_be_recording(path: PathBuf) -> bool {
+    formats::may_be_recording(&path)
 }
 
 /// Judges transcripts against themselves, as `toolreplay replay` does: changed answers and redundant calls.
@@ -236,7 +413,8 @@ pub(crate) fn replay(
 ) -> PyResult<Report> {
     let sources = Source::many(transcripts)?;
     let plan = Plan::Judge(Ruleset::replay(tool_set(&mutators)), Options::default());
-    run(py, Command::Replay, &sources, &plan, false, &Settings::everything(), threads)
+    let how = How { threads, ..How::default() };
+    run(py, Command::Replay, sources, plan, None, Settings::everything(), how)
 }
 
 /// Judges transcripts against a scope, as `toolreplay scope` does: calls outside what the agent was allowed.
@@ -249,46 +427,109 @@ pub(crate) fn check_scope(
     threads: Option<usize>,
 ) -> PyResult<Report> {
     let sources = Source::many(transcripts)?;
-    let plan = Plan::Judge(Ruleset::scope(input::scope(scope)?), Options::default());
-    run(py, Command::Scope, &sources, &plan, true, &Settings::everything(), threads)
+    let scope = Arc::new(Applied::from(input::scope(scope)?));
+    let plan = Plan::Judge(Ruleset::scope(Arc::clone(&scope)), Options::default());
+    let how = How { threads, ..How::default() };
+    run(py, Command::Scope, sources, plan, Some(scope), Settings::everything(), how)
 }
+
+/// Content up to which no thread is begun for it: it is judged faster than that.
+const SMALL: u64 = 256 << 10;
+/// How often Python's signals are looked at meanwhile.
+const TURN: Duration = Duration::from_millis(20);
 
 fn run(
     py: Python<'_>,
     command: Command,
-    sources: &[Source],
-    plan: &Plan,
-    scope: bool,
-    settings: &Settings,
-    threads: Option<usize>,
+    sources: Vec<Source>,
+    plan: Plan,
+    scope: Option<Arc<Applied>>,
+    settings: Settings,
+    how: How,
 ) -> PyResult<Report> {
-    input::refuse_folders(sources)?;
-    let threads = thread_count(threads)?;
-    let report = py.detach(|| {
+    input::refuse_folders(&sources)?;
+    let is_small = sources.len() <= 16 && sources.iter().map(Source::size).sum::<u64>() <= SMALL;
+    let threads = match how.threads {
+        None if is_small => 1,
+        asked => thread_count(asked)?,
+    };
+    let so_far = Arc::new(Progress::default());
+    let progress = Arc::clone(&so_far);
+    let signing = how.signing;
+    let work = move || {
         let inputs = library::sessions(sources.iter().map(Source::input).collect(), threads);
-        let outcomes = outcomes(sources, &inputs, plan, threads);
+        let mut outcomes = outcomes(&sources, &inputs, &plan, threads, &progress);
         let changes = match command {
             Command::Audit => library::mismatches(&inputs, &outcomes),
             _ => Vec::new(),
         };
-        library::Report::with_changes(command, &inputs, outcomes, changes, scope, settings)
+        if let Some(signing) = &signing {
+            library::signatures(&inputs, &mut outcomes, signing);
+        }
+        let unopened = unopened(&inputs, &outcomes);
+        let held = scope.is_some();
+        let mut report = library::Report::with_changes(command, &inputs, outcomes, changes, held, &settings);
+        if let Some(scope) = &scope {
+            report.held_against(scope);
+        }
+        Report { report, scope: held, unopened }
+    };
+    if is_small {
+        return Ok(py.detach(work));
+    }
+    // elsewhere, so that Ctrl-C is heard here
+    let (done, outcome) = mpsc::channel();
+    let outcome = Mutex::new(outcome);
+    std::thread::spawn(move || done.send(work()));
+    loop {
+        match py.detach(|| receive(&outcome)) {
+            Ok(report) => return Ok(report),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the audit ended without a report"));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let files = so_far.files.load(Ordering::Relaxed);
+        let told = how.progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (files,)).map(|_| ()));
+        if let Err(error) = py.check_signals().and(told) {
+            so_far.stopped.store(true, Ordering::Relaxed);
+            return Err(error);
+        }
+    }
+}
+
+/// The report, if it comes before it is time to look elsewhere.
+fn receive(outcome: &Mutex<mpsc::Receiver<Report>>) -> Result<Report, RecvTimeoutError> {
+    outcome.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TURN)
+}
+
+/// The files that failed because they cannot be opened.
+fn unopened(inputs: &[Input], outcomes: &[Outcome]) -> HashMap<String, i32> {
+    let failed = inputs.iter().zip(outcomes).filter(|(_, outcome)| {
+        outcome.import.is_none() && outcome.failure.as_ref().is_some_and(|failure| failure.line == 0)
     });
-    Ok(Report { report })
+    let why = |input: &Input| std::fs::File::open(input.path.as_ref()?).err()?.raw_os_error();
+    failed.filter_map(|(input, _)| Some((input.shown.clone(), why(input)?))).collect()
 }
 
 /// Files go to the library all at once, so that it can share them out; bytes one by one. Of the inputs only those with
 /// files may be fewer than the sources: the files of one session are one input.
-fn outcomes(sources: &[Source], inputs: &[Input], plan: &Plan, threads: usize) -> Vec<Outcome> {
+fn outcomes(sources: &[Source], inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -> Vec<Outcome> {
     let files: Vec<Input> = inputs.iter().filter(|input| input.path.is_some()).cloned().collect();
-    let mut of_files = library::run(&files, plan, threads, &Progress::default()).into_iter();
+    let mut of_files = library::run(&files, plan, threads, progress).into_iter();
     let mut memory = sources.iter().filter_map(|source| match source {
-        Source::File(_) => None,
+        Source::File(..) => None,
         Source::Memory(_, bytes) => Some(bytes),
     });
     let outcome = |input: &Input| match &input.path {
         Some(_) => of_files.next().unwrap_or_default(),
         None => memory.next().map_or_else(Outcome::default, |bytes| {
-            library::run_source(input, Box::new(Cursor::new(bytes.clone())), plan, threads)
+            if progress.stopped.load(Ordering::Relaxed) {
+                return Outcome::default();
+            }
+            let outcome = library::run_source(input, Box::new(Cursor::new(bytes.clone())), plan, threads);
+            progress.files.fetch_add(1, Ordering::Relaxed);
+            outcome
         }),
     };
     inputs.iter().map(outcome).collect()

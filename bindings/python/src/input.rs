@@ -10,12 +10,12 @@ use std::io::{self, Cursor, Read};
 use std::path::{MAIN_SEPARATOR, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::Input;
-use toolreplay::scope::{MAX_SCOPE, Scope};
+use toolreplay::scope::{MAX_SCOPE, Policy};
 
 /// One transcript.
 pub(crate) enum Source {
-    /// In a file.
-    File(PathBuf),
+    /// In a file, which was named or found in a folder.
+    File(PathBuf, bool),
     /// In memory, with the name that reports give it.
     Memory(String, Shared),
 }
@@ -44,6 +44,12 @@ impl Source {
         }
         if let Ok(pair) = given.cast::<PyTuple>()
             && pair.len() == 2
+            && pair.get_item(1)?.is_none()
+        {
+            return Ok(Some(Source::File(pair.get_item(0)?.extract()?, false)));
+        }
+        if let Ok(pair) = given.cast::<PyTuple>()
+            && pair.len() == 2
             && let Ok(name) = pair.get_item(0)?.extract::<String>()
             && let content = pair.get_item(1)?
             && (content.is_instance_of::<PyBytes>() || content.is_instance_of::<PyByteArray>())
@@ -51,7 +57,7 @@ impl Source {
             return Ok(Some(Source::Memory(name, Shared::of(&content)?)));
         }
         if given.is_instance_of::<PyString>() || given.hasattr("__fspath__")? {
-            return Ok(Some(Source::File(given.extract()?)));
+            return Ok(Some(Source::File(given.extract()?, true)));
         }
         Ok(None)
     }
@@ -78,7 +84,7 @@ impl Source {
     /// Its name in messages and reports.
     pub(crate) fn name(&self) -> String {
         match self {
-            Source::File(path) => path.to_string_lossy().replace(MAIN_SEPARATOR, "/"),
+            Source::File(path, _) => path.to_string_lossy().replace(MAIN_SEPARATOR, "/"),
             Source::Memory(name, _) => name.clone(),
         }
     }
@@ -88,16 +94,28 @@ impl Source {
         let name = self.name();
         let from_root = name.strip_prefix("./").unwrap_or(&name).to_owned();
         let path = match self {
-            Source::File(path) => Some(path.clone()),
+            Source::File(path, _) => Some(path.clone()),
             Source::Memory(..) => None,
         };
-        Input { path, shown: name, from_root, named: true, more: Vec::new() }
+        Input { path, shown: name, from_root, named: !matches!(self, Source::File(_, false)), more: Vec::new() }
+    }
+
+    /// How large it is; what is no regular file counts as large.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Source::File(path, _) => match path.metadata() {
+                Ok(metadata) if metadata.is_file() => metadata.len(),
+                Ok(_) => u64::from(u32::MAX),
+                Err(_) => 0,
+            },
+            Source::Memory(_, bytes) => bytes.as_ref().len() as u64,
+        }
     }
 
     /// Opens it.
     pub(crate) fn content(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
-            Source::File(path) => Box::new(File::open(path)?),
+            Source::File(path, _) => Box::new(File::open(path)?),
             Source::Memory(_, bytes) => Box::new(Cursor::new(bytes.clone())),
         })
     }
@@ -111,7 +129,7 @@ fn wrong_type(expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
 /// A folder would give an error about its content: which of its files are meant is not for this module to decide.
 pub(crate) fn refuse_folders(sources: &[Source]) -> PyResult<()> {
     for source in sources {
-        if let Source::File(path) = source
+        if let Source::File(path, _) = source
             && path.is_dir()
         {
             let message = format!(
@@ -125,7 +143,7 @@ pub(crate) fn refuse_folders(sources: &[Source]) -> PyResult<()> {
 }
 
 /// Reads a scope: a path, bytes, or the object itself.
-pub(crate) fn scope(given: &Bound<'_, PyAny>) -> PyResult<Scope> {
+pub(crate) fn scope(given: &Bound<'_, PyAny>) -> PyResult<Policy> {
     let py = given.py();
     let (name, text) = if given.is_instance_of::<PyDict>() {
         (None, crate::canonical::json_text(given)?)
@@ -140,7 +158,7 @@ pub(crate) fn scope(given: &Bound<'_, PyAny>) -> PyResult<Scope> {
         let what = format!("a scope must not be larger than {} MiB", MAX_SCOPE >> 20);
         return Err(errors::at::<ScopeError>(py, name.as_deref(), 0, 0, &what));
     }
-    Scope::parse(&text)
+    Policy::read(&text)
         .map_err(|error| errors::at::<ScopeError>(py, name.as_deref(), error.line, error.column, &error.what))
 }
 

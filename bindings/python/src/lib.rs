@@ -15,7 +15,10 @@ mod table;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::audit::{Chain, Coverage, Finding, Report, audit, check_scope, import_recording, replay, seal, verify};
+    use crate::audit::{
+        Chain, Coverage, Finding, Report, audit, check_scope, import_recording, may_be_recording, read_config, replay,
+        seal, verify,
+    };
     #[pymodule_export]
     use crate::canonical::canonical;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! Findings as an Arrow table, for engines that work on columns.
 
+use crate::audit::Finding;
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
@@ -8,6 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::borrow::Cow;
 use std::sync::Arc;
 use toolreplay::audit::{Report, Reported};
 
@@ -27,6 +29,12 @@ pub(crate) struct FindingsTable {
 
 #[pymethods]
 impl FindingsTable {
+    /// Of findings that stand outside a report.
+    #[new]
+    fn new(findings: Vec<Bound<'_, Finding>>) -> PyResult<FindingsTable> {
+        FindingsTable::collect(findings.len(), findings.iter().map(|finding| Row::kept(finding.get())))
+    }
+
     /// The schema: a capsule "arrow_schema".
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(broken)?;
@@ -55,13 +63,16 @@ impl FindingsTable {
 impl FindingsTable {
     /// The findings of a report, in their order.
     pub(crate) fn of(report: &Report) -> PyResult<FindingsTable> {
+        FindingsTable::collect(report.findings().count(), report.findings().map(|reported| Row::of(&reported)))
+    }
+
+    fn collect<'r>(mut rest: usize, rows: impl Iterator<Item = Row<'r>>) -> PyResult<FindingsTable> {
         let schema = Arc::new(schema());
-        let mut rest = report.findings().count();
         let (mut batches, mut columns) = (Vec::new(), Columns::with_room(rest));
-        for reported in report.findings() {
-            let message = reported.finding.message();
-            let text = reported.path().len() + message.len() + reported.finding.tool_text().len();
-            let text = text + reported.related_path().map_or(0, str::len);
+        for row in rows {
+            let text =
+                [&*row.file, &row.message].into_iter().chain(row.tool.as_deref()).chain(row.related_file.as_deref());
+            let text = text.map(str::len).sum::<usize>();
             if i32::try_from(text).is_err() {
                 return Err(PyOverflowError::new_err("a finding has more than 2 GiB of text"));
             }
@@ -70,13 +81,67 @@ impl FindingsTable {
                 let full = std::mem::replace(&mut columns, Columns::with_room(rest));
                 batches.push(full.finish(&schema)?);
             }
-            columns.push(&reported, &message);
+            columns.push(&row);
             columns.text += text;
         }
         if columns.rows > 0 {
             batches.push(columns.finish(&schema)?);
         }
         Ok(FindingsTable { schema, batches })
+    }
+}
+
+/// A finding on its way into the table.
+struct Row<'r> {
+    rule: &'r str,
+    level: &'r str,
+    file: Cow<'r, str>,
+    line: Option<u64>,
+    column: Option<u64>,
+    index: Option<u64>,
+    tool: Option<Cow<'r, str>>,
+    message: Cow<'r, str>,
+    related_index: Option<u64>,
+    related_line: Option<u64>,
+    related_file: Option<Cow<'r, str>>,
+    fingerprint: Cow<'r, str>,
+}
+
+impl<'r> Row<'r> {
+    fn of(reported: &Reported<'r>) -> Row<'r> {
+        let finding = reported.finding;
+        let known = |place: u64| (place > 0).then_some(place);
+        Row {
+            rule: finding.rule.id,
+            level: finding.level.name(),
+            file: reported.path().to_owned().into(),
+            line: known(finding.line),
+            column: known(finding.column),
+            index: finding.index,
+            tool: finding.tool.as_deref().map(|tool| tool.shown.to_string().into()),
+            message: finding.message().into(),
+            related_index: finding.related.map(|place| place.index),
+            related_line: finding.related.map(|place| place.line),
+            related_file: reported.related_path().map(|path| path.to_owned().into()),
+            fingerprint: finding.fingerprint.to_string().into(),
+        }
+    }
+
+    fn kept(finding: &'r Finding) -> Row<'r> {
+        Row {
+            rule: &finding.rule,
+            level: &finding.level,
+            file: finding.file.as_str().into(),
+            line: finding.line,
+            column: finding.column,
+            index: finding.index,
+            tool: finding.tool.as_deref().map(Cow::Borrowed),
+            message: finding.message.as_str().into(),
+            related_index: finding.related_index,
+            related_line: finding.related_line,
+            related_file: finding.related_file.as_deref().map(Cow::Borrowed),
+            fingerprint: finding.fingerprint.as_str().into(),
+        }
     }
 }
 
@@ -142,23 +207,21 @@ impl Columns {
         }
     }
 
-    fn push(&mut self, reported: &Reported<'_>, message: &str) {
-        let finding = reported.finding;
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let known = |place: u64| (place > 0).then(|| number(place));
+    fn push(&mut self, row: &Row<'_>) {
+        let number = |number: Option<u64>| number.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         self.rows += 1;
-        self.rule.append_value(finding.rule.id);
-        self.level.append_value(finding.level.name());
-        self.file.append_value(reported.path());
-        self.line.append_option(known(finding.line));
-        self.column.append_option(known(finding.column));
-        self.index.append_option(finding.index.map(number));
-        self.tool.append_option(finding.tool.as_deref().map(|tool| &*tool.shown));
-        self.message.append_value(message);
-        self.related_index.append_option(finding.related.map(|place| number(place.index)));
-        self.related_line.append_option(finding.related.map(|place| number(place.line)));
-        self.related_file.append_option(reported.related_path());
-        self.fingerprint.append_value(finding.fingerprint.to_string());
+        self.rule.append_value(row.rule);
+        self.level.append_value(row.level);
+        self.file.append_value(&row.file);
+        self.line.append_option(number(row.line));
+        self.column.append_option(number(row.column));
+        self.index.append_option(number(row.index));
+        self.tool.append_option(row.tool.as_deref());
+        self.message.append_value(&row.message);
+        self.related_index.append_option(number(row.related_index));
+        self.related_line.append_option(number(row.related_line));
+        self.related_file.append_option(row.related_file.as_deref());
+        self.fingerprint.append_value(&row.fingerprint);
     }
 
     fn finish(mut self, schema: &SchemaRef) -> PyResult<RecordBatch> {

@@ -8,6 +8,8 @@ import pytest
 FRAMEWORKS = {
     "langchain": ("langchain_core", "pip install langchain-core"),
     "openai_agents": ("agents", "pip install openai-agents"),
+    "mcp": ("mcp", "pip install mcp"),
+    "claude_agent_sdk": ("claude_agent_sdk", "pip install claude-agent-sdk"),
     "pydantic_ai": ("pydantic_ai", "pip install 'pydantic-ai-slim>=2'"),
 }
 

@@ -5,6 +5,11 @@ import pathlib
 import shutil
 import subprocess
 
+import io
+import os
+import pickle
+import sys
+import pyarrow as pa
 import pytest
 
 import toolreplay
@@ -105,18 +110,27 @@ def test_what_cannot_be_read_is_reported(tmp_path):
     assert [f.rule for f in report.findings] == ["malformed-transcript"] * 2
     first, second = report.errors
     assert (first.file, first.line, first.column) == ("<bytes 0>", 1, None)
-    assert second.file == str(tmp_path / "missing.jsonl") and second.line is None
+    assert isinstance(second, FileNotFoundError) and second.filename == str(tmp_path / "missing.jsonl")
+    with pytest.raises(FileNotFoundError):
+        toolreplay.audit(CLEAN, scope=tmp_path / "missing.json")
     with pytest.raises(toolreplay.TranscriptError, match="missing field"):
         report.raise_for_errors()
     toolreplay.audit(CLEAN).raise_for_errors()
 
 
 def test_wrong_inputs(tmp_path):
-    with pytest.raises(ValueError, match="is a folder"):
-        toolreplay.audit(tmp_path)
-    for wrong in (3, None, [3], object()):
-        with pytest.raises(TypeError):
+    for wrong in (3, None, [3], object(), {"a": object()}, [{"a": 1}, 3], (3, b"")):
+        with pytest.raises(TypeError, match="expected|name of a pair"):
             toolreplay.audit(wrong)
+    with pytest.raises(ValueError, match="a str is a path; give text as bytes"):
+        toolreplay.audit('{"index": 0, "tool": "a", "args": {}, "response": {}}\n')
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        toolreplay.audit(str(tmp_path / "*.jsonl"))
+    for mutators in ("x", b"x", [1]):
+        with pytest.raises(TypeError, match="mutators must be a list of names"):
+            toolreplay.audit(CLEAN, mutators=mutators)
+    with pytest.raises(ValueError, match="no format is called \"ods\""):
+        toolreplay.audit(CLEAN, format="ods")
     with pytest.raises(ValueError, match="no format"):
         toolreplay.audit(CLEAN).render("pdf")
 
@@ -178,3 +192,147 @@ def test_recordings_in_other_formats(tmp_path):
             toolreplay.import_recording(nothing)
     with pytest.raises(FileNotFoundError):
         toolreplay.import_recording(tmp_path / "missing")
+
+
+# ---- inputs of every kind ----
+
+LINE = {"index": 0, "tool": "read", "args": {"path": "a"}, "response": {"x": 1}}
+TWICE = [LINE, {**LINE, "index": 1}]
+TEXT = "".join(json.dumps(one) + "\n" for one in TWICE)
+
+
+def found(given, **more):
+    report = toolreplay.audit(given, **more)
+    return report.coverage.calls, [finding.rule for finding in report]
+
+
+def test_inputs_are_told_apart_by_type(tmp_path, monkeypatch):
+    folder = tmp_path / "runs" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "one.jsonl").write_text(TEXT)
+    (folder / "notes.txt").write_text("no recording")
+    path = folder / "one.jsonl"
+    monkeypatch.chdir(tmp_path)
+    same = (2, ["redundant-call"])
+    with path.open() as text, path.open("rb") as binary:
+        opened = [text, binary, io.StringIO(TEXT), io.BytesIO(TEXT.encode())]
+        for given in [
+            path, str(path), os.fsencode(path) and tmp_path / "runs", "runs", "runs/**/*.jsonl", "runs/*", TEXT.encode(),
+            bytearray(TEXT, "utf-8"), memoryview(TEXT.encode()), ("name", TEXT.encode()), TWICE, iter(TWICE), *opened,
+        ]:
+            assert found(given) == same, given
+    assert found([path, TEXT.encode()]) == (4, ["redundant-call"] * 2)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert toolreplay.audit(empty).verdict == "inconclusive"
+
+
+def test_traces_and_messages(recorded_tools):
+    read = recorded_tools.wrap(lambda path: {"x": 1}, name="read")
+    read("a"), read("a")
+    recorder = recorded_tools.recorder
+    snapshot = recorder.snapshot()
+    same = (2, ["redundant-call"])
+    for given in [recorder, snapshot, dict(snapshot), {"result": 1, "execution_trace": dict(snapshot)}, [snapshot], snapshot.events]:
+        # events alone have no end
+        assert found(given, allow_loss=True) == same, given
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+    ]
+    assert found(messages) == (1, []) and found({"messages": messages}) == (1, [])
+
+
+def test_configurations_and_suppressions(tmp_path):
+    config = tmp_path / "toolreplay.toml"
+    (tmp_path / "scope.json").write_text(json.dumps({"agent": "a", "allowed_tools": ["read"]}))
+    config.write_text('scope = "scope.json"\nmutators = ["touch"]\nfail-on = "error"\n')
+    other = [*TWICE, {"index": 2, "tool": "touch", "args": {}, "response": {}}, {**LINE, "index": 3}]
+    report = toolreplay.audit(other, config=config)
+    assert [finding.rule for finding in report] == ["redundant-call", "permission-overreach"]
+    assert report.verdict == "findings" and toolreplay.audit(TWICE, config=config).verdict == "clean"
+    known = [{"rule": "redundant-call", "tool": "read", "reason": 'known "well"'}]
+    report = toolreplay.audit(TWICE, suppressions=known)
+    assert report.verdict == "clean" and report.to_dict()["summary"]["suppressed"] == 1
+    expired = [{**known[0], "expires": "2020-01-01"}]
+    assert toolreplay.audit(TWICE, suppressions=expired).verdict == "findings"
+    with pytest.raises(ValueError, match="reason"):
+        toolreplay.audit(TWICE, suppressions=[{"rule": "redundant-call"}])
+    with pytest.raises(TypeError, match="a suppression is a dict"):
+        toolreplay.audit(TWICE, suppressions=["redundant-call"])
+    with pytest.raises(FileNotFoundError):
+        toolreplay.audit(TWICE, config=tmp_path / "none.toml")
+
+
+# ---- the report ----
+
+
+def test_a_report_is_a_sequence():
+    report = toolreplay.audit(DIRTY, scope=SCOPE)
+    assert len(report) == 3 and [f.index for f in report] == [2, 4, 5] and report[0] == report.findings[0]
+    assert report.findings is report.findings and report[-1].rule == "non-determinism" and len(report[:2]) == 2
+    assert report == toolreplay.audit(DIRTY, scope=SCOPE) != toolreplay.audit(CLEAN)
+    assert report.to_dict() == json.loads(report.to_json()) and report[0].to_dict()["rule"] == "redundant-call"
+    assert [(file.name, file.calls, file.judged) for file in report.files] == [(str(DIRTY), 6, True)]
+    assert bool(toolreplay.audit(CLEAN)) and not len(toolreplay.audit(CLEAN))
+    assert len({report[0], toolreplay.audit(DIRTY, scope=SCOPE)[0]}) == 1
+
+
+def test_a_report_can_be_pickled(tmp_path):
+    for given in (DIRTY, [b'{"index": 0}\n', tmp_path / "missing.jsonl"]):
+        report = toolreplay.audit(given, scope=SCOPE)
+        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(report))))
+        assert again == report and list(again) == list(report) and again.coverage == report.coverage
+        assert (again.verdict, again.exit_code, again.files, str(again)) == (
+            report.verdict, report.exit_code, report.files, str(report),
+        )
+        assert [type(error) for error in again.errors] == [type(error) for error in report.errors]
+        assert [str(error) for error in again.errors] == [str(error) for error in report.errors]
+        assert again.to_sarif() == report.to_sarif() and repr(again) == repr(report)
+        assert pa.table(again.findings_table()) == pa.table(report.findings_table())
+
+
+def test_what_a_notebook_shows(tmp_path):
+    hostile = json.dumps({**LINE, "tool": "<script>\u202e", "args": {"a": "x" * 900}}) + "\n"
+    path = tmp_path / "run.jsonl"
+    path.write_text(hostile)
+    for given in (path, ("name", hostile.encode())):
+        shown = toolreplay.audit(given, scope=SCOPE)._repr_html_()
+        assert "<script>" not in shown and "\u202e" not in shown and "permission-overreach" in shown
+        assert "<code>{" in shown and "…" in shown and "x" * 400 not in shown
+    assert "permissions not judged" in toolreplay.audit(CLEAN)._repr_html_()
+
+
+def test_the_verdict_says_what_it_does_not():
+    report = toolreplay.audit(CLEAN)
+    assert (report.verdict, report.verdict_detail) == ("clean", "clean, permissions not judged")
+    assert toolreplay.audit(CLEAN, scope=SCOPE).verdict_detail == "clean"
+    assert toolreplay.replay(CLEAN).verdict_detail == "clean"
+    assert toolreplay.audit(DIRTY).verdict_detail == "findings"
+
+
+def test_progress_and_logging(caplog):
+    told = []
+    with caplog.at_level("INFO", logger="toolreplay"):
+        toolreplay.audit([("a", TEXT.encode()), ("b", TEXT.encode())], progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (2, 2) and "auditing 2 transcript(s)" in caplog.text
+
+
+def test_ctrl_c_is_heard(tmp_path):
+    path = tmp_path / "large.jsonl"
+    with path.open("w") as file:
+        for n in range(400_000):
+            file.write(json.dumps({"index": n, "tool": "t", "args": {"n": n}, "response": {"text": "x" * 40}}) + "\n")
+    script = (
+        "import os, signal, sys, threading, toolreplay\n"
+        "def tell(done, total):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "try:\n"
+        "    toolreplay.audit(sys.argv[1], threads=1, progress=tell)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('heard')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True)
+    assert ran.stdout == "heard\n", ran.stderr

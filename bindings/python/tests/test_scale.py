@@ -75,10 +75,11 @@ def check(audited, findings, table, alone):
     assert sorted(row["name"] for row in audited) == [row["name"] for row in table[1]]
     verdicts = collections.Counter(row["verdict"] for row in audited)
     kind = TRANSCRIPTS // 10
-    assert verdicts == {"clean": 2 * kind, "findings": 4 * kind, "inconclusive": 2 * kind, "failed": 2 * kind}
-    assert verdicts["failed"] == len(alone.errors)
+    assert verdicts == {"clean": 2 * kind, "findings": 4 * kind, "failed": 4 * kind}
+    assert verdicts["failed"] == len(alone.errors) + 2 * kind
     failed = {row["name"]: row["errors"] for row in audited if row["errors"] is not None and len(row["errors"])}
-    assert failed == {error.file: [str(error)] for error in alone.errors}
+    empty = {row["name"]: ["the row has no content"] for row in table[1] if not row["content"]}
+    assert failed == {**empty, **{error.file: [str(error)] for error in alone.errors}}
     assert sum(row["calls"] for row in audited) == alone.coverage.calls
     expected = pa.table(alone.findings_table()).to_pylist()
     assert len(findings) == len(expected) and set(findings[0]) == set(expected[0])
@@ -104,6 +105,26 @@ def test_spark(table, alone, scope_here, monkeypatch):
     finally:
         spark.stop()
     check(rows, findings, table, alone)
+
+
+@pytest.mark.skipif(not has_spark(), reason="needs PySpark and Java 17")
+def test_spark_loses_no_row(scope_here, monkeypatch, tmp_path):
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False).getOrCreate()
+    try:
+        rows = [("a", bytearray(content(0))), (None, bytearray(content(0))), ("c", bytearray()), ("d", None), (None, None)]
+        transcripts = spark.createDataFrame(rows, "name string, content binary")
+        audited = defined("audit_batch", "audit_in_spark")["audit_in_spark"](transcripts).collect()
+    finally:
+        spark.stop()
+    found = [(row["name"], row["verdict"], row["errors"]) for row in audited]
+    name, nothing = "the row has no name", "the row has no content"
+    assert found == [
+        ("a", "clean", []), (None, "failed", [name]), ("c", "failed", [nothing]), ("d", "failed", [nothing]),
+        (None, "failed", [name, nothing]),
+    ]
 
 
 @pytest.mark.skipif(not has_ray(), reason="needs Ray")

@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed
     Scope(ScopeArgs),
+    /// Check, explain, make and enforce scope files
+    Policy(crate::policy::PolicyCommand),
     /// Seal a transcript into a SHA-256 hash chain
     Seal(SealArgs),
     /// Turn the recordings of agents into a transcript

@@ -18,6 +18,7 @@ mod inputs;
 mod interrupt;
 mod keygen;
 mod output;
+mod policy;
 mod progress;
 mod recordings;
 mod redact;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::SealAll(args) => seal_all::run(&args, &common),
         Command::Verify(args) => verify::run(args, &common),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Policy(args) => args.run(&common),
         Command::Trace(args) => args.run(&common),
         Command::Tools(args) => tools::run(&args, &common),
         Command::Explain(args) => explain::run(&args),

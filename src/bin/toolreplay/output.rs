@@ -98,7 +98,10 @@ fn say_imports(report: &Report, alone: bool) {
         *formats.entry(import.format).or_default() += 1;
         if alone {
             exit::print_note(&format!("read as {}: {}", import.format, import.reason));
-            import.warnings.iter().for_each(|warning| say_warning(warning, &file.path));
+            import.warnings.iter().for_each(|warning| {
+                let own = import.paths.get(warning.first.file as usize);
+                say_warning(warning, own.unwrap_or(&file.path));
+            });
         }
     }
     if !alone && !formats.is_empty() {

@@ -45,31 +45,42 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 
 /// Whether a message of a list has blocks that are calls or answers.
 pub(in crate::formats) fn has_blocks(messages: Value<'_>) -> bool {
-    messages.items().filter_map(|message| message.get("content")).any(|content| {
-        content.items().any(|block| {
-            block.str_at("type").is_some_and(|kind| matches!(&*kind, "tool_use" | "tool_result" | "server_tool_use"))
-        })
+    messages.items().filter_map(|message| message.get("content")).any(|content| content.items().any(is_block))
+}
+
+/// Whether a block of content is a call or a result.
+pub(in crate::formats) fn is_block(block: Value<'_>) -> bool {
+    block.str_at("type").is_some_and(|kind| {
+        matches!(&*kind, "tool_use" | "tool_result" | "server_tool_use" | "mcp_tool_use")
+            || kind.ends_with("_tool_result")
     })
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    for messages in openai::conversations(record, true) {
-        out.event(Event::Scope);
-        for (number, message) in messages.items().enumerate() {
-            if message.get("role").is_some_and(|role| role.is("assistant")) {
+    openai::each_conversation(record, out, |messages, out| {
+        for (number, one) in messages.items().enumerate() {
+            out.event(Event::Message(number));
+            if openai::has_calls(one) || !one.is_object() {
+                openai::message_of_any(one, number, out);
+                continue;
+            }
+            if one.get("role").is_some_and(|role| role.is("assistant")) {
                 out.event(Event::Window);
             }
-            let from_a_person = |message: Value<'_>| {
-                let results = |content: Value<'_>| content.items().any(|block| block.get("tool_use_id").is_some());
-                message.get("role").is_some_and(|role| role.is("user")) && !message.get("content").is_some_and(results)
-            };
-            if from_a_person(message) {
-                out.apart(Apart::Person, None);
-            }
-            let turn = Some(number.to_string());
-            let flags = Flags::NO_COPY;
-            let frame = Frame { thread: None, time: None, turn, flags, words: false, denied: false };
-            claude_code::blocks(message, None, &frame, out);
+            message(one, number, out);
         }
+    });
+}
+
+/// The blocks of a message.
+pub(in crate::formats) fn message(message: Value<'_>, number: usize, out: &mut Out<'_>) {
+    let results = |content: Value<'_>| content.items().any(|block| block.get("tool_use_id").is_some());
+    let from_a_person = message.get("role").is_some_and(|role| role.is("user"));
+    if from_a_person && !message.get("content").is_some_and(results) {
+        out.apart(Apart::Person, None);
     }
+    out.odd_members(message, &["tool_calls", "function_call", "tool_call_id", "tool_call_ids"], "message");
+    let turn = Some(number.to_string());
+    let frame = Frame { thread: None, time: None, turn, flags: Flags::NO_COPY, words: false, denied: false };
+    claude_code::blocks(message, None, &frame, out);
 }

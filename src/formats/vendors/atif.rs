@@ -7,7 +7,7 @@ use super::{codex, gemini, opencode, openhands};
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Flags, Mark, Noted, To, ToolResult};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{Value, text};
 use std::borrow::Cow;
@@ -49,7 +49,11 @@ fn extract(trajectory: Value<'_>, out: &mut Out<'_>) {
         "openhands" => out.agent(&openhands::PROFILE),
         _ => {}
     }
-    out.event(Event::Scope);
+    // a continuation repeats steps of the file before it, which has the same session
+    match trajectory.str_at("session_id").filter(|id| !id.is_empty()) {
+        Some(session) => out.event(Event::ScopeNamed(session.into())),
+        None => out.event(Event::Scope),
+    }
     steps(trajectory, None, out);
     if let Some(next) = trajectory.str_at("continued_trajectory_ref") {
         out.note(Code::UnknownRecord, "continued in another file", trajectory, &format!("name '{next}' as well"));
@@ -63,7 +67,13 @@ fn steps(trajectory: Value<'_>, thread: Option<&str>, out: &mut Out<'_>) {
         let [id, session] = agent.fields(&["trajectory_id", "session_id"]);
         known.extend([id, session].into_iter().filter_map(text).map(Cow::into_owned));
     }
-    for step in own_steps.into_iter().flat_map(Value::items) {
+    let is_copied = |step: Value<'_>| step.get("is_copied_context").and_then(Value::as_bool) == Some(true);
+    let mut before = false;
+    for step in out.listed(own_steps, "steps") {
+        // the context was summed up, and begins with a part of what was before
+        if std::mem::replace(&mut before, is_copied(step)) && !is_copied(step) {
+            out.apart(Apart::Compaction, thread);
+        }
         one(step, thread, &known, out);
     }
     for agent in inner.into_iter().flat_map(Value::items) {
@@ -76,16 +86,11 @@ fn steps(trajectory: Value<'_>, thread: Option<&str>, out: &mut Out<'_>) {
 fn one(step: Value<'_>, thread: Option<&str>, known: &[String], out: &mut Out<'_>) {
     let [number, calls, observation, copied, time] =
         out.fields(step, &["step_id", "tool_calls", "observation", "is_copied_context", "timestamp"]);
-    let results: Vec<Value<'_>> =
-        observation.and_then(|observation| observation.get("results")).into_iter().flat_map(Value::items).collect();
-    let calls: Vec<Value<'_>> = calls.into_iter().flat_map(Value::items).collect();
-    if copied.and_then(Value::as_bool) == Some(true) {
-        let at = out.place(step);
-        if !calls.is_empty() {
-            out.event(Event::Copies { calls: calls.len() as u64, results: results.len() as u64, at });
-        }
-        return;
-    }
+    let results = out.listed(observation.and_then(|observation| observation.get("results")), "results");
+    let calls = out.listed(calls, "tool_calls");
+    out.odd_members(step, &["tool_calls"], "step");
+    // a step that calls itself a copy is one only if what it repeats is there
+    let copied = copied.and_then(Value::as_bool) == Some(true);
     let time = claude_code::time_of(time);
     let turn = number.map(|number| String::from_utf8_lossy(number.text()).into_owned());
     let mut noted: Vec<(Noted, Option<String>)> = Vec::new();
@@ -98,15 +103,19 @@ fn one(step: Value<'_>, thread: Option<&str>, known: &[String], out: &mut Out<'_
             thread: thread.map(Cow::Borrowed),
             time,
             turn: turn.as_deref().map(Cow::Borrowed),
-            flags: Flags::NO_COPY,
+            flags: if copied { Flags::default() } else { Flags::NO_COPY },
             ..Call::new(*call, text(name).unwrap_or_default(), Args::Value(arguments))
         };
         noted.push((out.call(call), own));
     }
     missing_agents(&results, known, out);
     if calls.is_empty() {
-        if !results.is_empty() {
-            out.unknown("observation without a call", step);
+        for result in results {
+            match result.str_at("source_call_id").filter(|id| !id.is_empty()) {
+                // it says itself that there was a call
+                Some(id) => answer(result, To::Id(id), out),
+                None => out.note(Code::UnknownRecord, "observation without a call", result, ""),
+            }
         }
         return;
     }

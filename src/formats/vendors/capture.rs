@@ -12,7 +12,7 @@ use crate::formats::Format;
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, To, ToolResult};
 use crate::formats::normalize::{Event, Out};
-use crate::formats::warnings::Code;
+use crate::formats::warnings::{Code, Loss};
 use crate::json::view::{self, Value, text};
 use crate::trace::{Redactor, event};
 use serde::Deserialize as _;
@@ -118,7 +118,7 @@ fn document(trace: Value<'_>, out: &mut Out<'_>) {
     for item in events.into_iter().flat_map(Value::items) {
         let parsed = serde_json::from_slice::<serde_json::Value>(item.text()).ok();
         let Some(mut clean) = parsed.filter(|parsed| event::Event::deserialize(parsed).is_ok()) else {
-            out.note(Code::BadLine, "not-event", item, "expected a trace event of version 1");
+            out.lose(Loss::NotEvent, item, "expected a trace event of version 1");
             continue;
         };
         let as_it_was = clean.clone();
@@ -143,7 +143,7 @@ fn line<'a>(record: Value<'a>, at: Value<'a>, tagless: bool, out: &mut Out<'_>) 
     let count = |value: Option<Value<'_>>| value.and_then(Value::as_i64).and_then(|count| u64::try_from(count).ok());
     if summary.is_some() {
         if count(dropped).unwrap_or(0) + count(errors).unwrap_or(0) > 0 {
-            out.note(Code::Truncated, "dropped events", at, "the recorder reached a limit or could not write");
+            out.lose(Loss::DroppedEvents, at, "the recorder reached a limit or could not write");
         }
         match count(events) {
             Some(events) => {
@@ -200,7 +200,7 @@ fn members<'a, const N: usize>(
 }
 
 fn not_event(at: Value<'_>, what: &str, out: &mut Out<'_>) {
-    out.note(Code::BadLine, "not-event", at, what);
+    out.lose(Loss::NotEvent, at, what);
 }
 
 /// One end of a tool's span.
@@ -253,7 +253,7 @@ fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>)
     let place = out.place(at);
     let names = parents.into_iter().flat_map(Value::items).filter_map(Value::as_str);
     out.event(Event::Follows { own: trace.into(), parents: names.map(Into::into).collect(), at: place });
-    for result in listed(results, "results", at, out) {
+    for result in listed(results, "results", Loss::ResultsNotCaptured, at, out) {
         let [id, content, is_error] = result.fields(&["id", "content", "is_error"]);
         let content = Part::of(content, truncated, true);
         let mut answer = ToolResult::new(at, To::Id(text(id).unwrap_or_default()), content.body());
@@ -286,7 +286,7 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
     let mut count = 0;
     for (list, on_server) in [(Some(asked), false), (ran.map(Some), true)] {
         let Some(list) = list else { continue };
-        for call in listed(list, "calls", at, out) {
+        for call in listed(list, "calls", Loss::CallsNotCaptured, at, out) {
             count += 1;
             let [id, tool, kind, arguments, partial] = call.fields(&["id", "name", "type", "arguments", "partial"]);
             let arguments = Part::of(arguments, truncated, true);
@@ -336,30 +336,30 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
         |issue: &str| issue.starts_with("missing_stream_") && issues.iter().any(|i| i == "finish_reason_missing");
     for issue in &issues {
         let lost = match &**issue {
-            issue if RESULTS_LOST.contains(&issue) => Some("results not captured"),
-            "redirected_elsewhere" => Some("calls not captured"),
+            issue if RESULTS_LOST.contains(&issue) => Some(Loss::ResultsNotCaptured),
+            "redirected_elsewhere" => Some(Loss::CallsNotCaptured),
             _ if no_success => None,
-            "tool_calls_incomplete" | "capture_overloaded" => Some("calls not captured"),
+            "tool_calls_incomplete" | "capture_overloaded" => Some(Loss::CallsNotCaptured),
             // the reply says that there are calls
-            "finish_reason_mismatch" if count == 0 => Some("calls not captured"),
-            "capture_byte_limit" if no_reply => Some("calls not captured"),
-            issue if ended_well && unfinished(issue) => Some("calls not captured"),
+            "finish_reason_mismatch" if count == 0 => Some(Loss::CallsNotCaptured),
+            "capture_byte_limit" if no_reply => Some(Loss::CallsNotCaptured),
+            issue if ended_well && unfinished(issue) => Some(Loss::CallsNotCaptured),
             issue if HARMLESS.contains(&issue) || NOT_REBUILT.contains(&issue) => None,
-            _ => Some("calls not captured"),
+            _ => Some(Loss::CallsNotCaptured),
         };
         match lost {
-            Some(lost) => out.note(Code::Truncated, lost, at, issue),
-            None => out.note(Code::CaptureIssue, issue, at, ""),
+            Some(loss) => out.lose(loss, at, issue),
+            None => out.note(Code::CaptureIssue, &**issue, at, ""),
         }
     }
 }
 
 /// The items of a list of evidence, which are objects; what of it is not there is noted.
-fn listed<'a>(list: Option<Value<'a>>, what: &str, at: Value<'a>, out: &mut Out<'_>) -> Vec<Value<'a>> {
+fn listed<'a>(list: Option<Value<'a>>, what: &str, loss: Loss, at: Value<'a>, out: &mut Out<'_>) -> Vec<Value<'a>> {
     match list {
         Some(list) if list.is_array() => {}
         Some(list) if list.is_object() => {
-            out.note(Code::Truncated, &format!("{what} not captured"), at, "the capture's limit left some out");
+            out.lose(loss, at, "the capture's limit left some out");
         }
         _ => not_event(at, &format!("expected a list of {what}"), out),
     }
@@ -367,7 +367,7 @@ fn listed<'a>(list: Option<Value<'a>>, what: &str, at: Value<'a>, out: &mut Out<
     let (items, others): (Vec<_>, Vec<_>) =
         items.partition(|item| item.is_object() && item.get("capture_omitted").is_none());
     if !others.is_empty() {
-        out.note(Code::Truncated, &format!("{what} not captured"), at, "expected an object for each");
+        out.lose(loss, at, "expected an object for each");
     }
     items
 }

@@ -7,9 +7,10 @@ use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{self, Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
 use crate::formats::facts::Words;
+use crate::formats::format::Companion;
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
-use crate::json::view::Value;
+use crate::json::view::{self, Value};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -300,10 +301,28 @@ pub(in crate::formats) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, fr
             kind if kind == "tool_result" || kind.ends_with("_tool_result") => {
                 result(block, [to, answer, error], rich, frame, out);
             }
-            _ => {}
+            silent if SILENT_BLOCKS.contains(&silent) => {}
+            other => out.unknown(other, block),
         }
     });
+    if !content.is_array() && !content.is_string() && !content.is_null() {
+        out.unknown("content", content);
+    }
 }
+
+/// Blocks of content that neither call nor answer.
+const SILENT_BLOCKS: [&str; 10] = [
+    "text",
+    "thinking",
+    "redacted_thinking",
+    "image",
+    "document",
+    "search_result",
+    "tool_reference",
+    "container_upload",
+    "fallback",
+    "compaction",
+];
 
 /// An answer in a content block.
 fn result<'v>(
@@ -340,13 +359,18 @@ fn read_outcome(answer: &mut ToolResult<'_>, content: Option<Value<'_>>, rich: O
     if answer.error == Some(true) || denied {
         answer.failed = true;
         let rejected = rich.is_some_and(|rich| rich.is("User rejected tool use"));
+        let words = &text[..text.len().min(600)];
+        let any = |parts: &[&str]| parts.iter().any(|part| memchr::memmem::find(words, part.as_bytes()).is_some());
         answer.mark =
             if rejected || starts("The user doesn't want to proceed") || starts("The user doesn't want to take") {
                 not(Reason::UserRejected)
-            } else if has("Sibling tool call errored") {
-                not(Reason::SiblingError)
-            } else if has("haven't granted it yet") || has("Permission to use") && has("has been denied") {
+            } else if has("Sibling tool call errored") || has("Cancelled: parallel tool call") {
+                // stopped, and nobody knows how far it had come
+                Some(Mark::NoResult(Some("sibling_error")))
+            } else if DENIED.iter().any(|words| any(words)) && !starts("Exit code ") {
                 not(Reason::PermissionDenied)
+            } else if starts("<tool_use_error>InputValidationError") || has("No such tool available") {
+                not(Reason::ParseError)
             } else if has("Permission prompt was aborted") {
                 not(Reason::Cancelled)
             } else if denied {
@@ -354,12 +378,20 @@ fn read_outcome(answer: &mut ToolResult<'_>, content: Option<Value<'_>>, rich: O
             } else {
                 None
             };
-        answer.no_effect = starts("<tool_use_error>");
+        answer.no_effect = starts("<tool_use_error>") && !matches!(answer.mark, Some(Mark::NoResult(_)));
     }
     if starts("[Request interrupted by user for tool use]") {
         answer.mark = answer.mark.or(Some(Mark::NoResult(Some("interrupted"))));
     }
 }
+
+/// What Claude Code says of calls that it did not let run.
+const DENIED: [&[&str]; 4] = [
+    &["haven't granted it yet", "has been denied.", "has been denied by", "auto-denied", "requires approval"],
+    &["Permission for this action was denied", "Permission for this command was denied", "Permission for this tool"],
+    &["PreToolUse:", "PreToolUse hook", "denied by hook", "blocked by hook"],
+    &["was blocked. For security", "denied by permission", "denied by the Claude Code"],
+];
 
 /// Whether an answer is only a receipt, or a part. `bare`: nothing but the words tells.
 fn read_receipt(
@@ -397,7 +429,7 @@ pub(in crate::formats) fn first_text(content: Option<Value<'_>>) -> &[u8] {
 }
 
 /// The agents' files of a session. Links are not followed, and the helper that compacts only repeats the session.
-fn companions(session: &Path) -> Vec<PathBuf> {
+fn companions(session: &Path) -> Vec<Companion> {
     let mut found = Vec::new();
     let mut folders = vec![session.with_extension("").join("subagents")];
     while let Some(folder) = folders.pop() {
@@ -415,7 +447,18 @@ fn companions(session: &Path) -> Vec<PathBuf> {
         }
     }
     found.sort();
-    found
+    found.into_iter().map(|path| Companion { started: started(&path), thread: None, path }).collect()
+}
+
+/// The agent of a file and the call that started it, as the file beside it says.
+fn started(agent: &Path) -> Option<(String, String)> {
+    let name = agent.file_stem()?.to_str()?.strip_prefix("agent-")?;
+    let beside = agent.with_file_name(format!("agent-{name}.meta.json"));
+    // what is no small file of its own is not opened
+    let small = beside.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
+    let text = small.then(|| std::fs::read(&beside).ok()).flatten()?;
+    let call = view::only_value(text.trim_ascii()).ok()?.str_at("toolUseId")?.into_owned();
+    Some((format!("agent:{name}"), call))
 }
 
 /// The session that an agent's file belongs to, if it is there.

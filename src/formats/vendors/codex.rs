@@ -142,7 +142,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let time = claude_code::time_of(time);
     let Some(payload) = payload else {
         if kind.is_some() && !responses::item(record, time, Flags::default(), read_answer, out) {
-            silent(record, out);
+            responses::silent(record, out);
         }
         return;
     };
@@ -155,7 +155,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
         "response_item" => {
             if !responses::item(payload, time, Flags::default(), read_answer, out) {
-                silent(payload, out);
+                responses::silent(payload, out);
             }
         }
         "event_msg" => event(payload, time, out),
@@ -169,27 +169,6 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     }
 }
 
-/// Items that are no calls.
-fn silent(item: Value<'_>, out: &mut Out<'_>) {
-    const SILENT: [&str; 11] = [
-        "message",
-        "reasoning",
-        "ghost_snapshot",
-        "agent_message",
-        "compaction",
-        "additional_tools",
-        "token_count",
-        "other",
-        "context_compaction",
-        "compaction_summary",
-        "compaction_trigger",
-    ];
-    let kind = item.str_at("type").unwrap_or_default();
-    if !SILENT.contains(&&*kind) {
-        out.unknown(&kind, item);
-    }
-}
-
 /// Codex marks nothing: whether a call ran and how it ended stands in the words of its answer.
 fn read_answer(answer: &mut ToolResult<'_>, output: Option<Value<'_>>) {
     let words = claude_code::first_text(output);
@@ -198,7 +177,9 @@ fn read_answer(answer: &mut ToolResult<'_>, output: Option<Value<'_>>) {
     // what stands before the output of the command itself
     let head = memchr::memmem::find(words, b"Output:").map_or(words, |at| &words[..at]);
     let in_head = |part: &str| memchr::memmem::find(head, part.as_bytes()).is_some();
-    if in_head("rejected by user") || in_head("user rejected MCP tool call") {
+    if in_head("blocked by PreToolUse hook") {
+        answer.mark = Some(Mark::NotExecuted(Reason::PermissionDenied));
+    } else if in_head("rejected by user") || in_head("user rejected MCP tool call") {
         answer.mark = Some(Mark::NotExecuted(Reason::UserRejected));
     } else if words.starts_with(b"aborted") {
         answer.mark = Some(Mark::NoResult(Some("interrupted")));
@@ -225,6 +206,7 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
         let mut flags = Flags::INTENT;
         if tool == "web_search" || tool == "image_generation" {
             flags.set(Flags::SERVER_SIDE);
+            flags.set(Flags::TWICE);
         }
         let id = id.as_deref().map(|id| Cow::Owned(id.to_owned()));
         let call = Call { id, time, flags, ..Call::new(payload, Cow::Owned(tool.to_owned()), args) };
@@ -275,7 +257,13 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
         }
         "user_message" => out.apart(Apart::Person, None),
         "web_search_end" => {
-            repeat("web_search", free("query"), field("results").map(|r| Body::Value(Some(r))), false, out)
+            // as the item says it, which may have no id
+            let made = view::made(&[("query", field("query"))]).replacen('}', ",\"type\":\"search\"}", 1);
+            let args = match field("action").filter(|action| action.is_object()) {
+                Some(action) => Args::Value(Some(action)),
+                None => Args::Made(&made),
+            };
+            repeat("web_search", args, field("results").map(|r| Body::Value(Some(r))), false, out);
         }
         "image_generation_end" => {
             repeat("image_generation", Args::Nothing, field("result").map(|r| Body::Value(Some(r))), false, out)
@@ -294,6 +282,16 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
                 out.answer(answer);
             }
         }
+        "turn_complete"
+        | "turn_completed"
+        | "turn_started"
+        | "turn_diff"
+        | "undo_completed"
+        | "undo_started"
+        | "thread_name_updated"
+        | "patch_apply_updated"
+        | "thread_goal_updated"
+        | "sub_agent_activity" => {}
         "thread_rolled_back" => {
             out.note(Code::RolledBack, "", payload, "the calls of the turns that were taken back ran")
         }
@@ -302,6 +300,52 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
             let tool = other.strip_suffix("_end").unwrap_or(other).to_owned();
             repeat(&tool, Args::Free("event", payload), None, false, out);
         }
-        _ => {}
+        // what they hold stands in items and in the events that end them
+        other if SILENT.contains(&other) || other.ends_with("_begin") || other.ends_with("_delta") => {}
+        other => out.unknown(other, payload),
     }
 }
+
+/// Events without calls of their own.
+const SILENT: [&str; 40] = [
+    "agent_message",
+    "agent_message_content_delta",
+    "agent_reasoning",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "apply_patch_approval_request",
+    "background_event",
+    "deprecation_notice",
+    "elicitation_request",
+    "entered_review_mode",
+    "error",
+    "exec_approval_request",
+    "exited_review_mode",
+    "get_history_entry_response",
+    "guardian_assessment",
+    "hook_completed",
+    "hook_started",
+    "item_completed",
+    "item_started",
+    "list_custom_prompts_response",
+    "list_skills_response",
+    "mcp_list_tools_response",
+    "mcp_startup_complete",
+    "mcp_startup_update",
+    "model_reroute",
+    "plan_update",
+    "raw_response_item",
+    "realtime_conversation_started",
+    "request_permissions",
+    "request_user_input",
+    "session_configured",
+    "shutdown_complete",
+    "skills_update_available",
+    "stream_error",
+    "task_complete",
+    "task_started",
+    "terminal_interaction",
+    "token_count",
+    "turn_aborted",
+    "warning",
+];

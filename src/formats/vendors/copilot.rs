@@ -8,7 +8,6 @@ use crate::formats::event::{Args, Body, Call, Effect, Flags, To, ToolResult};
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
-use std::borrow::Cow;
 
 /// Copilot CLI.
 pub(in crate::formats) static COPILOT: Format = Format {
@@ -54,14 +53,16 @@ fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    let [kind, data, time] = record.fields(&["type", "data", "timestamp"]);
+    let [kind, data, time, agent] = record.fields(&["type", "data", "timestamp", "agentId"]);
     let (Some(kind), Some(data)) = (text(kind), data) else { return };
     let time = claude_code::time_of(time);
-    let thread = data.str_at("parentToolCallId");
+    // older versions name the call that started the agent, newer ones the agent
+    let agent = text(agent).filter(|agent| !agent.is_empty());
+    let thread = data.str_at("parentToolCallId").or_else(|| agent.clone());
     match &*kind {
         "assistant.message" => {
             let turn = data.str_at("messageId");
-            for request in data.get("toolRequests").into_iter().flat_map(Value::items) {
+            for request in out.listed(data.get("toolRequests"), "toolRequests") {
                 let [id, name, args] = out.fields(request, &["toolCallId", "name", "arguments"]);
                 out.call(Call {
                     id: text(id),
@@ -95,7 +96,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
         "subagent.started" => {
             if let Some(id) = data.str_at("toolCallId") {
-                out.event(Event::Started { call: (&*id).into(), thread: Cow::into_owned(id).into() });
+                let own = agent.unwrap_or_else(|| id.clone());
+                out.event(Event::Started { call: (&*id).into(), thread: (&*own).into() });
             }
         }
         "session.start" => {
@@ -108,6 +110,25 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             out.note(Code::Compacted, "", record, "earlier calls are still in the file");
             out.apart(Apart::Compaction, None);
         }
-        _ => {}
+        other if SILENT.contains(&other.split('.').next().unwrap_or(other)) => {}
+        other if SILENT_EVENTS.contains(&other) => {}
+        other => out.unknown(other, record),
     }
 }
+
+/// Events of these families hold no calls.
+const SILENT: [&str; 8] = ["session", "hook", "skill", "permission", "abort", "system", "model", "command"];
+const SILENT_EVENTS: [&str; 12] = [
+    "assistant.turn_start",
+    "assistant.turn_end",
+    "assistant.intent",
+    "assistant.reasoning",
+    "assistant.usage",
+    "assistant.message_delta",
+    "tool.execution_partial_result",
+    "tool.execution_progress",
+    "tool.user_requested",
+    "subagent.completed",
+    "subagent.failed",
+    "subagent.selected",
+];

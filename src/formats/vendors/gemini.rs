@@ -4,11 +4,13 @@
 use super::claude_code;
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
-use crate::formats::event::{Args, Body, Call, Effect, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::{Apart, Out};
+use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, To, ToolResult};
+use crate::formats::format::Companion;
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// Gemini CLI.
 pub(in crate::formats) static GEMINI: Format = Format {
@@ -19,7 +21,7 @@ pub(in crate::formats) static GEMINI: Format = Format {
     extract,
     items: false,
     strip: None,
-    companions: None,
+    companions: Some(companions),
     unanswered: None,
     profile: &PROFILE,
 };
@@ -139,16 +141,23 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 /// One message: its calls stand in it with their answers.
 fn one(message: Value<'_>, out: &mut Out<'_>) {
     let [id, calls, time, kind] = message.fields(&["id", "toolCalls", "timestamp", "type"]);
+    out.odd_members(message, &["toolCalls"], "message");
     if kind.is_some_and(|kind| kind.is("user")) {
         out.apart(Apart::Person, None);
     }
     let turn = text(id);
-    for call in calls.into_iter().flat_map(Value::items) {
+    for call in out.listed(calls, "toolCalls") {
         let [id, name, args, result, status, own_time, agent] =
             out.fields(call, &["id", "name", "args", "result", "status", "timestamp", "agentId"]);
+        let mut flags = Flags::default();
+        // the agent that the call started, whose records are in a file of their own
+        if let (Some(agent), Some(id)) = (text(agent), text(id)) {
+            flags.set(Flags::SPAWNS);
+            out.event(Event::Started { call: id.into(), thread: format!("agent:{agent}").into() });
+        }
         let noted = out.call(Call {
             id: text(id),
-            thread: text(agent).map(|agent| Cow::Owned(format!("agent:{agent}"))),
+            flags,
             time: claude_code::time_of(own_time).or(claude_code::time_of(time)),
             turn: turn.as_deref().map(Cow::Borrowed),
             ..Call::new(call, text(name).unwrap_or_default(), Args::Value(args))
@@ -170,4 +179,49 @@ fn one(message: Value<'_>, out: &mut Out<'_>) {
         answer.last_wins = true;
         out.answer(answer);
     }
+}
+
+/// The files of the agents that a session started: in a folder beside it that has the session's id for a name, of which
+/// the session's own name holds the start.
+fn companions(session: &Path) -> Vec<Companion> {
+    let (Some(folder), Some(short)) = (session.parent(), short_id(session)) else { return Vec::new() };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let mut found = Vec::new();
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let own = entry.file_name().to_str().is_some_and(|name| name.starts_with(&short));
+        if !own || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        for file in entry.path().read_dir().into_iter().flatten().flatten() {
+            let path = file.path();
+            let recording = path.extension().is_some_and(|extension| extension == "jsonl");
+            if recording && file.file_type().is_ok_and(|kind| kind.is_file()) {
+                let thread = path.file_stem().map(|stem| format!("agent:{}", stem.to_string_lossy()));
+                found.push(Companion { path, thread, started: None });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// The start of a session's id: the end of its file's name.
+fn short_id(session: &Path) -> Option<String> {
+    let stem = session.file_stem()?.to_str()?.strip_prefix("session-")?;
+    let id = stem.rsplit('-').next()?;
+    (id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
+}
+
+/// The session that an agent's file belongs to, if it is there.
+pub(in crate::formats) fn session_of(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let id = folder.file_name()?.to_str()?;
+    let beside = folder.parent()?;
+    let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
+    if id.len() < 36 || path.extension()? != "jsonl" {
+        return None;
+    }
+    let mut sessions: Vec<PathBuf> = beside.read_dir().ok()?.flatten().map(|entry| entry.path()).collect();
+    sessions.retain(|session| session.is_file() && short_id(session).is_some_and(|short| id.starts_with(&short)));
+    sessions.into_iter().min()
 }

@@ -65,12 +65,39 @@ fn sample(sample: Value<'_>, out: &mut Out<'_>) {
         out.note(Code::UnknownRecord, "failed attempt", retry, "calls before its last model event are not recorded");
         retry.get("events").into_iter().flat_map(Value::items).for_each(|event| reader.event(event, out));
     }
-    events.into_iter().flat_map(Value::items).for_each(|event| reader.event(event, out));
+    out.listed(events, "events").into_iter().for_each(|event| reader.event(event, out));
     // without events the messages are all there is
     if let Some(messages) = messages.filter(|messages| reader.calls == 0 && openai::has_chat_calls(*messages)) {
         messages.items().for_each(|message| reader.message(message, out));
     }
 }
+
+/// Events that hold no calls but those that have events of their own.
+const SILENT: [&str; 23] = [
+    "anchor",
+    "approval",
+    "branch",
+    "checkpoint",
+    "compaction",
+    "error",
+    "info",
+    "input",
+    "interrupt",
+    "logger",
+    "model",
+    "sample_init",
+    "sample_limit",
+    "sandbox",
+    "score",
+    "score_edit",
+    "span_begin",
+    "span_end",
+    "state",
+    "step",
+    "store",
+    "subtask",
+    "timeline",
+];
 
 struct Reader<'a> {
     attachments: Option<Value<'a>>,
@@ -81,6 +108,10 @@ impl Reader<'_> {
     fn event(&mut self, event: Value<'_>, out: &mut Out<'_>) {
         let [kind, inner] = event.fields(&["event", "events"]);
         if !kind.is_some_and(|kind| kind.is("tool")) {
+            let kind = text(kind).unwrap_or_default();
+            if !SILENT.contains(&&*kind) {
+                out.unknown(&kind, event);
+            }
             return;
         }
         let [id, name, arguments, result, truncated, error, failed, pending, time, message] = out.fields(
@@ -119,7 +150,7 @@ impl Reader<'_> {
             }
             out.answer(answer);
         }
-        inner.into_iter().flat_map(Value::items).for_each(|event| self.event(event, out));
+        out.listed(inner, "events").into_iter().for_each(|event| self.event(event, out));
     }
 
     fn message(&mut self, message: Value<'_>, out: &mut Out<'_>) {

@@ -5,8 +5,8 @@ use super::claude_code;
 use super::spans::{self, Attributes, SpanCall};
 use crate::formats::Format;
 use crate::formats::effect::Profile;
+use crate::formats::event::Flags;
 use crate::formats::normalize::{Event, Out};
-use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 
 /// Langfuse exports.
@@ -53,14 +53,6 @@ fn one(observation: Value<'_>, out: &mut Out<'_>) {
         &["id", "traceId", "type", "name", "startTime", "level", "statusMessage", "input", "output", "metadata"],
     );
     let name = text(name).unwrap_or_default();
-    if !kind.is_some_and(|kind| kind.is("TOOL")) {
-        let plain = kind.is_some_and(|kind| kind.is("SPAN") || kind.is("EVENT"));
-        if plain && name.to_ascii_lowercase().contains("tool") {
-            let detail = format!("'{name}' is a span of no tool type");
-            out.note(Code::UnknownRecord, "span that looks like a tool call", observation, &detail);
-        }
-        return;
-    }
     let inner;
     let metadata = match metadata.and_then(Value::as_str) {
         Some(json) => {
@@ -69,12 +61,23 @@ fn one(observation: Value<'_>, out: &mut Out<'_>) {
         }
         None => metadata,
     };
-    let attributes = metadata.and_then(|metadata| metadata.get("attributes"));
-    let attributes = attributes.map(Attributes::of_object).unwrap_or_default();
+    let attributes = metadata.and_then(|metadata| metadata.get("attributes")).or(metadata);
+    let attributes =
+        attributes.filter(|attributes| attributes.is_object()).map(Attributes::of_object).unwrap_or_default();
+    let is_kind = |name: &str| kind.is_some_and(|kind| kind.is(name));
+    if !is_kind("TOOL") && !attributes.is_tool() && !spans::is_tool_name(&name) {
+        if is_kind("SPAN") || is_kind("EVENT") {
+            spans::left_out(&name, observation, out);
+        }
+        return;
+    }
     let given = |value: Option<Value<'_>>| value.is_some_and(|value| !value.is_null());
     let failed = level.is_some_and(|level| level.is("ERROR"));
     let error = words.map_or_else(|| "null".to_owned(), |words| String::from_utf8_lossy(words.text()).into_owned());
     out.event(Event::ScopeNamed(text(trace).unwrap_or_default().into()));
+    if several(observation, input, output, claude_code::time_of(start), out) {
+        return;
+    }
     spans::emit(
         &SpanCall {
             at: observation,
@@ -85,8 +88,65 @@ fn one(observation: Value<'_>, out: &mut Out<'_>) {
             args: if given(input) { input } else { attributes.args() },
             result: if given(output) { output } else { attributes.result() },
             failed,
+            flags: Flags::default(),
             error: failed.then_some(error),
         },
         out,
     );
+}
+
+/// One observation of a step that runs several calls at once, as graphs of agents have them: each call by itself.
+fn several(
+    observation: Value<'_>,
+    input: Option<Value<'_>>,
+    output: Option<Value<'_>>,
+    time: Option<i64>,
+    out: &mut Out<'_>,
+) -> bool {
+    let (own_input, own_output) = (input.and_then(Value::as_str), output.and_then(Value::as_str));
+    let inner = |text: &Option<std::borrow::Cow<'_, str>>, value| match text {
+        Some(text) => {
+            view::only_value(text.as_bytes()).ok().map(|value| String::from_utf8_lossy(value.text()).into_owned())
+        }
+        None => value,
+    };
+    let owned = |value: Option<Value<'_>>| value.map(|value| String::from_utf8_lossy(value.text()).into_owned());
+    let input = inner(&own_input, owned(input)).unwrap_or_default();
+    let output = inner(&own_output, owned(output)).unwrap_or_default();
+    let Ok(input) = view::only_value(input.as_bytes()) else { return false };
+    let is_call = |call: &Value<'_>| {
+        let [name, id, args, arguments] = call.fields(&["name", "id", "args", "arguments"]);
+        name.is_some() && id.is_some() && args.or(arguments).is_some()
+    };
+    let listed = input.get("tool_calls").unwrap_or(input);
+    let calls: Vec<Value<'_>> = listed.items().filter(is_call).collect();
+    if calls.len() < 2 || calls.len() != listed.items().count() {
+        return false;
+    }
+    let output = view::only_value(output.as_bytes()).ok();
+    let results = output.map(|output| output.get("messages").unwrap_or(output));
+    for call in calls {
+        let [name, id, args, arguments] = call.fields(&["name", "id", "args", "arguments"]);
+        let id = text(id).unwrap_or_default();
+        let result = results
+            .into_iter()
+            .flat_map(Value::items)
+            .find(|result| result.str_at("tool_call_id").as_deref() == Some(&*id));
+        spans::emit(
+            &SpanCall {
+                at: observation,
+                id: id.into_owned(),
+                tool: text(name).unwrap_or_default().into_owned(),
+                thread: None,
+                time,
+                args: args.or(arguments),
+                result: result.and_then(|result| result.get("content")),
+                failed: result.is_some_and(|result| result.get("status").is_some_and(|status| status.is("error"))),
+                flags: Flags::default(),
+                error: None,
+            },
+            out,
+        );
+    }
+    true
 }

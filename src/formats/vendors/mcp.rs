@@ -56,7 +56,7 @@ fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
     let [bare, request, response, direction, message, method, count] =
         value.fields(&["jsonrpc", "request", "response", "direction", "message", "method", "count"]);
     let inside = |part: Option<Value<'_>>| part.is_some_and(|part| part.get("jsonrpc").is_some());
-    if bare.is_some() || inside(request) || inside(response) {
+    if bare.is_some() || inside(request) || inside(response) || messages_of(value).is_some() {
         return Some("with JSON-RPC messages");
     }
     if direction.is_some() && inside(message) {
@@ -64,6 +64,17 @@ fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
     }
     (method.is_some_and(|method| method.is("call_tool")) && count.is_some())
         .then_some("with 'call_tool' requests and their counts")
+}
+
+/// The messages that a session is wrapped around.
+fn messages_of(record: Value<'_>) -> Option<Value<'_>> {
+    let lists = record.fields(&["messages", "entries", "log", "events", "traffic", "exchanges"]);
+    lists.into_iter().flatten().find(|list| {
+        list.items().take(20).any(|message| {
+            let inside = message.fields(&["request", "response", "message"]);
+            message.get("jsonrpc").is_some() || inside.into_iter().flatten().any(|part| part.get("jsonrpc").is_some())
+        })
+    })
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
@@ -81,8 +92,15 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     if count.is_some() {
         return counted(record, out);
     }
-    for part in [request, response, message].into_iter().flatten().filter(is_message) {
-        one(part, &session, time, out);
+    let parts: Vec<Value<'_>> = [request, response, message].into_iter().flatten().filter(is_message).collect();
+    for part in &parts {
+        one(*part, &session, time, out);
+    }
+    if parts.is_empty() {
+        match messages_of(record) {
+            Some(messages) => out.listed(Some(messages), "messages").into_iter().for_each(|part| extract(part, out)),
+            None => out.unknown("no message", record),
+        }
     }
 }
 
@@ -118,6 +136,13 @@ fn one(message: Value<'_>, session: &str, time: Option<i64>, out: &mut Out<'_>) 
             }
         }
         (Some(_), _) => {}
+        // the answer to a request that could not be read
+        (None, None) if error.is_some() => {
+            out.note(Code::UnknownRecord, "error that answers no known call", message, "")
+        }
+        (None, Some(id)) if id.is_null() => {
+            out.note(Code::UnknownRecord, "error that answers no known call", message, "");
+        }
         (None, Some(id)) => response(message, key(session, id), result, error, out),
         (None, None) => out.unknown("message without method and id", message),
     }
@@ -133,7 +158,7 @@ fn response(at: Value<'_>, id: String, result: Option<Value<'_>>, error: Option<
     answer.optional = true;
     if let Some(error) = error {
         answer.failed = true;
-        if matches!(error.get("code").and_then(Value::as_i64), Some(-32601 | -32602)) {
+        if matches!(error.get("code").and_then(Value::as_i64), Some(-32700 | -32600 | -32601 | -32602)) {
             answer.mark = Some(Mark::NotExecuted(Reason::ParseError));
         }
     }

@@ -74,7 +74,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         return;
     }
     let mut open: Option<Noted> = None;
-    for message in messages.items() {
+    for message in out.listed(Some(messages), "messages") {
         let role = message.str_at("role").unwrap_or_default();
         match (&*role, open) {
             ("assistant", _) => {
@@ -93,6 +93,10 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
                 }
                 out.answer(answer);
                 open = None;
+            }
+            // an exit code of no command that is here
+            ("user", None) if words(message).trim_start().starts_with("<returncode>") => {
+                out.answer(ToolResult::new(message, To::Id(Cow::Borrowed("")), Body::Value(message.get("content"))));
             }
             _ => {}
         }

@@ -61,22 +61,74 @@ fn list(object: Value<'_>) -> Option<Value<'_>> {
 }
 
 fn is_messages(list: Value<'_>) -> bool {
-    let mut items = list.items().peekable();
-    items.peek().is_some()
-        && items.all(|item| item.is_object() && item.str_at("role").is_some() && item.get("parts").is_none())
+    // a message that is damaged must not hide the ones beside it
+    let (mut messages, mut others, mut named) = (0_usize, 0_usize, false);
+    for item in list.items() {
+        let [role, parts] = item.fields(&["role", "parts"]);
+        named |= role.is_some_and(Value::is_string);
+        let fits = (role.is_some() || has_calls(item)) && parts.is_none();
+        *if fits { &mut messages } else { &mut others } += 1;
+    }
+    named && messages >= others
 }
 
 /// Whether a list has calls as chat messages have them.
 pub(in crate::formats) fn has_chat_calls(list: Value<'_>) -> bool {
-    list.items().any(|item| item.fields(&["tool_calls", "tool_call_id", "function_call"]).iter().any(Option::is_some))
+    list.items().any(has_calls)
+}
+
+pub(in crate::formats) fn has_calls(message: Value<'_>) -> bool {
+    message.fields(&["tool_calls", "tool_call_id", "function_call"]).iter().any(Option::is_some)
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    for messages in conversations(record, true) {
-        out.event(Event::Scope);
+    each_conversation(record, out, |messages, out| {
         for (number, message) in messages.items().enumerate() {
+            out.event(Event::Message(number));
+            message_of_any(message, number, out);
+        }
+    });
+}
+
+/// Hands on the conversations of a record. What is none is said.
+pub(in crate::formats) fn each_conversation(
+    record: Value<'_>,
+    out: &mut Out<'_>,
+    mut each: impl FnMut(Value<'_>, &mut Out<'_>),
+) {
+    let rows = match record.is_array() && !is_messages(record) {
+        true => record.items().collect(),
+        false => vec![record],
+    };
+    for row in rows {
+        let messages = if row.is_array() { Some(row).filter(|row| is_messages(*row)) } else { list(row) };
+        match messages {
+            Some(messages) => {
+                out.conversation(messages);
+                each(messages, out);
+            }
+            None => out.unknown("no conversation", row),
+        }
+    }
+}
+
+/// A message with calls of either API: gateways mix them.
+pub(in crate::formats) fn message_of_any(message: Value<'_>, number: usize, out: &mut Out<'_>) {
+    if !message.is_object() {
+        return out.unknown("message that is no object", message);
+    }
+    let content = message.get("content");
+    let own = content.is_some_and(|content| content.items().any(anthropic::is_block));
+    if own {
+        if message.get("role").is_some_and(|role| role.is("assistant")) {
+            out.event(Event::Window);
+        }
+        anthropic::message(message, number, out);
+        if has_calls(message) {
             one(message, number, out);
         }
+    } else {
+        one(message, number, out);
     }
 }
 
@@ -84,11 +136,20 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 pub(in crate::formats) fn one(message: Value<'_>, number: usize, out: &mut Out<'_>) {
     let [role, calls, legacy, id, ids, content, name] = out
         .fields(message, &["role", "tool_calls", "function_call", "tool_call_id", "tool_call_ids", "content", "name"]);
-    match &*text(role).unwrap_or_default() {
-        "assistant" => {
+    let known = ["tool_calls", "function_call", "tool_call_id", "tool_call_ids"];
+    out.odd_members(message, &known, "message");
+    // a damaged role hides nothing: what the message holds says whose it is
+    let role = match text(role) {
+        Some(role) if matches!(&*role, "assistant" | "model" | "tool" | "function" | "user") => role,
+        _ if calls.or(legacy).is_some_and(|calls| !calls.is_null()) => Cow::Borrowed("assistant"),
+        _ if id.or(ids).is_some_and(|id| !id.is_null()) => Cow::Borrowed("tool"),
+        other => other.unwrap_or_default(),
+    };
+    match &*role {
+        "assistant" | "model" => {
             out.event(Event::Window);
             let turn = number.to_string();
-            for call in calls.into_iter().flat_map(Value::items) {
+            for call in out.listed(calls, "tool_calls") {
                 let [id, function, custom] = out.fields(call, &["id", "function", "custom"]);
                 let (tool, args) = match (function, custom) {
                     (_, Some(custom)) => {
@@ -99,7 +160,10 @@ pub(in crate::formats) fn one(message: Value<'_>, number: usize, out: &mut Out<'
                         let [name, arguments] = out.fields(function, &["name", "arguments"]);
                         (text(name), Args::Text(arguments))
                     }
-                    (None, None) => (None, Args::Value(None)),
+                    (None, None) => {
+                        let [name, arguments] = out.fields(call, &["name", "arguments"]);
+                        (text(name), arguments.map_or(Args::Value(None), |arguments| Args::Text(Some(arguments))))
+                    }
                 };
                 out.call(Call {
                     id: text(id),
@@ -128,6 +192,7 @@ pub(in crate::formats) fn one(message: Value<'_>, number: usize, out: &mut Out<'
             let to = To::Tool(text(name).unwrap_or_default());
             out.answer(ToolResult::new(message, to, Body::Value(content)));
         }
-        _ => {}
+        "system" | "developer" => {}
+        other => out.unknown(other, message),
     }
 }

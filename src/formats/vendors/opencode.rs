@@ -3,7 +3,7 @@
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::{Apart, Out};
+use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
@@ -53,12 +53,12 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let [messages, part] = record.fields(&["messages", "part"]);
     match (messages, part) {
         (Some(messages), _) => {
-            for message in messages.items() {
+            for message in out.listed(Some(messages), "messages") {
                 let id = message.path(&["info", "id"]).and_then(Value::as_str);
                 if message.path(&["info", "role"]).is_some_and(|role| role.is("user")) {
                     out.apart(Apart::Person, None);
                 }
-                for part in message.get("parts").into_iter().flat_map(Value::items) {
+                for part in out.listed(message.get("parts"), "parts") {
                     one(part, id.as_deref(), out);
                 }
             }
@@ -68,13 +68,47 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     }
 }
 
+/// Parts without calls.
+const SILENT: [&str; 14] = [
+    "text",
+    "reasoning",
+    "file",
+    "step-start",
+    "step-finish",
+    "step_start",
+    "step_finish",
+    "snapshot",
+    "patch",
+    "agent",
+    "retry",
+    "compaction",
+    "subtask",
+    "error",
+];
+
 fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
-    let [kind, id, tool, state, own_message] = out.fields(part, &["type", "callID", "tool", "state", "messageID"]);
+    let [kind, call_id, tool, state, own_message, part_id] =
+        out.fields(part, &["type", "callID", "tool", "state", "messageID", "id"]);
+    // providers repeat the ids of calls; those of parts are opencode's own
+    let id = part_id.filter(|id| id.is_string()).or(call_id);
     if kind.is_some_and(|kind| kind.is("compaction")) {
         out.apart(Apart::Compaction, None);
     }
-    let (true, Some(state)) = (kind.is_some_and(|kind| kind.is("tool")), state) else { return };
-    let [status, input, output, error, time] = out.fields(state, &["status", "input", "output", "error", "time"]);
+    let (true, Some(state)) = (kind.is_some_and(|kind| kind.is("tool")), state) else {
+        if !kind.and_then(Value::as_str).is_some_and(|kind| SILENT.contains(&&*kind)) {
+            out.unknown(&text(kind).unwrap_or_default(), part);
+        }
+        return;
+    };
+    let [status, input, output, error, time, raw] =
+        out.fields(state, &["status", "input", "output", "error", "time", "raw"]);
+    let pending = status.is_some_and(|status| status.is("pending"));
+    // what the model had written when it was stopped
+    let written = raw.filter(|raw| pending && raw.as_str().is_some_and(|raw| !raw.is_empty()));
+    let args = match written {
+        Some(raw) if !input.is_some_and(|input| input.members().next().is_some()) => Args::Text(Some(raw)),
+        _ => Args::Value(input),
+    };
     let tool = text(tool).unwrap_or_default();
     let start = time.and_then(|time| time.get("start")).and_then(Value::as_i64);
     let mut flags = Flags::default();
@@ -83,8 +117,12 @@ fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     }
     let turn = text(own_message).or(message.map(Cow::Borrowed));
     let time_ns = start.and_then(|start| start.checked_mul(1_000_000));
-    let noted =
-        out.call(Call { id: text(id), time: time_ns, turn, flags, ..Call::new(part, tool, Args::Value(input)) });
+    let noted = out.call(Call { id: text(id), time: time_ns, turn, flags, ..Call::new(part, tool, args) });
+    // a call is started when its arguments are whole; a later record of the part says more
+    out.event(Event::Marked(
+        noted,
+        if pending { Mark::NotExecuted(Reason::Cancelled) } else { Mark::NoResult(Some("interrupted")) },
+    ));
     if time.is_some_and(|time| time.get("compacted").is_some()) {
         out.note(Code::Compacted, "result", part, "the result was later hidden from the model");
     }

@@ -4,14 +4,14 @@ use super::claude_code;
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::Out;
+use crate::formats::normalize::{Event, Out};
 use crate::json::view::{self, Value, text};
 
 /// OpenHands.
 pub(in crate::formats) static OPENHANDS: Format = Format {
     id: "openhands",
     title: "OpenHands events",
-    lies: "the events of a conversation: a list of actions and observations, or the SDK's events, one a line",
+    lies: "the events of a conversation: a list of actions and observations, the SDK's events, one a line, or an evaluation's output.jsonl",
     recognise,
     extract,
     items: true,
@@ -45,6 +45,9 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
         let fits = document && value.items().take(20).any(|event| recognise(event, false).is_some());
         return fits.then_some("that is a list of actions and observations");
     }
+    if is_evaluation(value) {
+        return Some("with a 'history' of events, as evaluations of OpenHands write them");
+    }
     let [id, source, action, observation, kind, args, content] =
         value.fields(&["id", "source", "action", "observation", "kind", "args", "content"]);
     if id.is_none() || source.is_none() {
@@ -58,7 +61,28 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     old.then_some("with 'action' or 'observation' and 'source', as OpenHands writes events")
 }
 
+/// A row of an evaluation: what was asked, and the events that came of it.
+fn is_evaluation(row: Value<'_>) -> bool {
+    let [instance, history] = row.fields(&["instance_id", "history"]);
+    let event = |item: Value<'_>| match item.is_array() {
+        true => item.items().any(|event| recognise(event, false).is_some()),
+        false => recognise(item, false).is_some(),
+    };
+    instance.is_some() && history.is_some_and(|history| history.items().take(20).any(event))
+}
+
 fn extract(event: Value<'_>, out: &mut Out<'_>) {
+    if let Some(history) = event.get("history").filter(|_| event.get("instance_id").is_some()) {
+        out.event(Event::Scope);
+        for item in history.items() {
+            match item.is_array() {
+                // once an action and its observation
+                true => item.items().for_each(|event| extract(event, out)),
+                false => extract(item, out),
+            }
+        }
+        return;
+    }
     match event.str_at("kind") {
         Some(kind) => new_event(event, &kind, out),
         None => old_event(event, out),
@@ -99,7 +123,18 @@ fn new_event(event: Value<'_>, kind: &str, out: &mut Out<'_>) {
             answer.mark = Some(Mark::NotExecuted(Reason::UserRejected));
             out.answer(answer);
         }
-        _ => {}
+        "MessageEvent"
+        | "SystemPromptEvent"
+        | "ConversationStateUpdateEvent"
+        | "PauseEvent"
+        | "Condensation"
+        | "CondensationRequest"
+        | "CondensationSummaryEvent"
+        | "ConversationErrorEvent"
+        | "TokenEvent"
+        | "LLMCompletionLogEvent"
+        | "StreamingDeltaEvent" => {}
+        other => out.unknown(other, event),
     }
 }
 
@@ -128,5 +163,7 @@ fn old_event(event: Value<'_>, out: &mut Out<'_>) {
         // what is said about messages and states has a cause as well
         answer.optional = metadata.is_none();
         out.answer(answer);
+    } else if observation.is_none() {
+        out.unknown("neither an action nor an observation", event);
     }
 }

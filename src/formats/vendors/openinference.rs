@@ -4,6 +4,7 @@ use super::claude_code;
 use super::spans::{self, Attributes, SpanCall};
 use crate::formats::Format;
 use crate::formats::effect::Profile;
+use crate::formats::event::Flags;
 use crate::formats::normalize::{Event, Out};
 use crate::json::view::{Value, text};
 
@@ -33,8 +34,9 @@ fn extract(span: Value<'_>, out: &mut Out<'_>) {
         span.fields(&["context", "span_kind", "name", "attributes", "start_time", "status_code", "status_message"]);
     let attributes = attributes.map(Attributes::of_object).unwrap_or_default();
     out.event(Event::ByTime);
-    if !kind.is_some_and(|kind| kind.is("TOOL")) && !attributes.is_tool() {
-        return;
+    let is_tool = attributes.is_tool() || text(name).is_some_and(|name| spans::is_tool_name(&name));
+    if !kind.is_some_and(|kind| kind.is("TOOL")) && !is_tool {
+        return spans::left_out(&text(name).unwrap_or_default(), span, out);
     }
     let part = |name: &str| context.and_then(|context| context.str_at(name)).unwrap_or_default().into_owned();
     out.event(Event::ScopeNamed(part("trace_id").into()));
@@ -51,6 +53,7 @@ fn extract(span: Value<'_>, out: &mut Out<'_>) {
             args: attributes.get("input.value").or_else(|| attributes.args()),
             result: attributes.result(),
             failed,
+            flags: Flags::default(),
             error: failed.then_some(error),
         },
         out,

@@ -73,19 +73,56 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         return list(record, out);
     }
     let [response, params, input, output] = record.fields(&["response", "responses_create_params", "input", "output"]);
-    for part in [params.and_then(|params| params.get("input")), input, output] {
+    for part in [params.and_then(|params| params.get("input")), input] {
+        // a text in place of items is a person's words
         if let Some(part) = part.filter(|part| part.is_array()) {
             list(part, out);
         }
     }
-    if let Some(output) = response.and_then(|response| response.get("output")) {
-        list(output, out);
+    match (output, response.map(|response| response.get("output"))) {
+        (None, None) => return out.unknown("neither a response nor items", record),
+        (None, Some(None)) => return out.unknown("response without 'output'", record),
+        (own, inner) => {
+            for part in [own, inner.flatten()].into_iter().flatten() {
+                list(part, out);
+            }
+        }
     }
 }
 
 fn list(items: Value<'_>, out: &mut Out<'_>) {
-    for value in items.items() {
-        item(value, None, Flags::NO_COPY, |_, _| {}, out);
+    for value in out.listed(Some(items), "items") {
+        if !item(value, None, Flags::NO_COPY, |_, _| {}, out) {
+            silent(value, out);
+        }
+    }
+}
+
+/// Items that are neither calls nor results.
+pub(in crate::formats) fn silent(item: Value<'_>, out: &mut Out<'_>) {
+    const SILENT: [&str; 16] = [
+        "message",
+        "reasoning",
+        "item_reference",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "ghost_snapshot",
+        "agent_message",
+        "compaction",
+        "additional_tools",
+        "token_count",
+        "other",
+        "context_compaction",
+        "compaction_summary",
+        "compaction_trigger",
+        "image_generation_call_partial",
+    ];
+    let kind = item.str_at("type").unwrap_or_default();
+    // the API leaves the type of plain messages out
+    let message = kind.is_empty() && item.fields(&["role", "content"]).iter().all(Option::is_some);
+    if !SILENT.contains(&&*kind) && !message {
+        out.unknown(&kind, item);
     }
 }
 
@@ -153,6 +190,7 @@ pub(in crate::formats) fn item(
             };
             let mut flags = flags;
             flags.set(Flags::SERVER_SIDE);
+            flags.set(Flags::TWICE);
             let noted = call(Cow::Borrowed(tool), args, id.or_else(own), flags, out);
             if let Some(body) = result.or(results).or(outputs).filter(|body| !body.is_null()) {
                 out.answer(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));

@@ -1,7 +1,8 @@
 //! What spans of traces have in common: attributes under many names for the same few things.
 
-use crate::formats::event::{Args, Body, Call, To, ToolResult};
+use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::normalize::Out;
+use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
 
@@ -52,6 +53,14 @@ impl Attributes {
         }
     }
 
+    /// From either form.
+    pub(in crate::formats) fn of(attributes: Option<Value<'_>>) -> Attributes {
+        match attributes {
+            Some(object) if object.is_object() => Attributes::of_object(object),
+            list => Attributes::of_list(list),
+        }
+    }
+
     /// From the list of the OpenTelemetry protocol.
     pub(in crate::formats) fn of_list(list: Option<Value<'_>>) -> Attributes {
         let one = |item: Value<'_>| {
@@ -82,7 +91,21 @@ impl Attributes {
             || self.is("langsmith.span.kind", "tool")
             || self.is("traceloop.span.kind", "tool")
             || self.get("ai.toolCall.name").is_some()
-            || self.get("gen_ai.tool.name").is_some() && self.get("tool_arguments").is_some()
+            // required of a tool's span, and of no other one
+            || self.get("gen_ai.tool.name").is_some() && self.get("gen_ai.operation.name").is_none()
+    }
+
+    /// Whether the span stands for the model or for an agent: what is below it is asked for anew.
+    pub(in crate::formats) fn thinks(&self) -> bool {
+        const OPERATIONS: [&str; 4] = ["invoke_agent", "chat", "generate_content", "text_completion"];
+        OPERATIONS.iter().any(|operation| self.is("gen_ai.operation.name", operation))
+            || self.is("openinference.span.kind", "LLM")
+            || self.is("openinference.span.kind", "AGENT")
+    }
+
+    /// Whether the span says that it failed.
+    pub(in crate::formats) fn is_error(&self) -> bool {
+        self.get("error").is_some_and(|error| error.as_bool() == Some(true))
     }
 
     /// The agent of a span that stands for one.
@@ -106,10 +129,6 @@ impl Attributes {
         id.as_str().map(Cow::into_owned)
     }
 
-    pub(in crate::formats) fn has_args(&self) -> bool {
-        self.first(&ARGS).is_some()
-    }
-
     pub(in crate::formats) fn args(&self) -> Option<Value<'_>> {
         self.first(&ARGS)
     }
@@ -121,11 +140,25 @@ impl Attributes {
 
 /// A tool's name without what conventions put before it.
 pub(in crate::formats) fn bare_name(span: &str) -> &str {
-    PREFIXES.iter().find_map(|prefix| span.strip_prefix(prefix)).unwrap_or(span)
+    let bare = PREFIXES.iter().find_map(|prefix| span.strip_prefix(prefix)).unwrap_or(span);
+    // a label around the name is none of it
+    match bare.strip_prefix("tool: ").or_else(|| bare.strip_prefix("Tool: ")) {
+        Some(quoted) => quoted.trim_matches(['\'', '"', '`']),
+        None => bare,
+    }
+}
+
+/// Whether a span is the call of a tool by its name alone.
+pub(in crate::formats) fn is_tool_name(span: &str) -> bool {
+    span.strip_prefix("execute_tool ").is_some_and(|tool| !tool.trim().is_empty())
 }
 
 /// A value of the OpenTelemetry protocol as JSON text.
 fn any_value(value: Value<'_>) -> String {
+    if !value.is_object() {
+        // tags of Jaeger are values by themselves
+        return String::from_utf8_lossy(value.text()).into_owned();
+    }
     let [string, int, double, bool, list, object, bytes] = value.fields(&[
         "stringValue",
         "intValue",
@@ -169,6 +202,7 @@ pub(in crate::formats) struct SpanCall<'a> {
     pub(in crate::formats) args: Option<Value<'a>>,
     pub(in crate::formats) result: Option<Value<'a>>,
     pub(in crate::formats) failed: bool,
+    pub(in crate::formats) flags: Flags,
     /// What the span says about a failure, as JSON text.
     pub(in crate::formats) error: Option<String>,
 }
@@ -179,6 +213,7 @@ pub(in crate::formats) fn emit(call: &SpanCall<'_>, out: &mut Out<'_>) {
         id: Some(Cow::Borrowed(&call.id)),
         thread: call.thread.as_deref().map(Cow::Borrowed),
         time: call.time,
+        flags: call.flags,
         ..Call::new(call.at, Cow::Borrowed(&*call.tool), Args::Text(call.args))
     });
     let body = match (call.result, &call.error) {
@@ -188,5 +223,13 @@ pub(in crate::formats) fn emit(call: &SpanCall<'_>, out: &mut Out<'_>) {
     };
     let mut answer = ToolResult::new(call.at, To::Call(noted), body);
     answer.failed = call.failed;
+    answer.unobserved = call.flags.has(Flags::UNOBSERVED);
     out.answer(answer);
+}
+
+/// Says of a span that is no tool's by any convention, but called like one, that it was left out.
+pub(in crate::formats) fn left_out(name: &str, span: Value<'_>, out: &mut Out<'_>) {
+    if name.to_ascii_lowercase().contains("tool") {
+        out.note(Code::SpanLeftOut, "", span, &format!("'{name}' follows no known convention"));
+    }
 }

@@ -24,21 +24,29 @@ pub(in crate::formats) static STREAM_JSON: Format = Format {
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if document && value.is_array() {
-        let fitting = value.items().take(20).filter(|item| recognise(*item, false).is_some()).count();
-        return (fitting > 0 && fitting * 5 >= value.items().take(20).count() * 4)
+        // the action leaves the session out of some
+        let first = || value.items().take(20);
+        let named = first().any(|item| recognise(item, false).is_some());
+        let fitting = first().filter(|item| is_message(*item)).count();
+        return (named && fitting * 5 >= first().count() * 4)
             .then_some("that is a list of messages with 'type' and 'session_id', as claude-code-action keeps them");
     }
-    let [kind, snake, camel, message, subtype] =
-        value.fields(&["type", "session_id", "sessionId", "message", "subtype"]);
-    let kind = kind?.as_str()?;
-    let known = match &*kind {
-        "assistant" | "user" => message.is_some(),
-        "system" | "result" => subtype.is_some(),
-        "stream_event" => true,
-        _ => false,
-    };
-    (known && snake.is_some() && camel.is_none())
+    let [snake, camel] = value.fields(&["session_id", "sessionId"]);
+    (is_message(value) && snake.is_some() && camel.is_none())
         .then_some("with 'type' and 'session_id', as Claude Code prints them with stream-json")
+}
+
+fn is_message(value: Value<'_>) -> bool {
+    let [kind, camel, message, subtype, cost] =
+        value.fields(&["type", "sessionId", "message", "subtype", "total_cost_usd"]);
+    camel.is_none()
+        && match kind.and_then(Value::as_str).as_deref() {
+            Some("assistant" | "user") => message.is_some(),
+            Some("system") => subtype.is_some(),
+            Some("result") => subtype.or(cost).is_some(),
+            Some("stream_event") => true,
+            _ => false,
+        }
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {

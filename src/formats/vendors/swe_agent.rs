@@ -47,7 +47,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
         return;
     }
-    for step in trajectory.into_iter().flat_map(Value::items) {
+    for step in out.listed(trajectory, "trajectory") {
         let [action, observation] = out.fields(step, &["action", "observation"]);
         let Some(action) = action else { continue };
         let call =

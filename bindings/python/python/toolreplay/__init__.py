@@ -1,23 +1,21 @@
 """Audits what an AI agent did from the recording of its tool calls. It never runs a tool."""
 
+from ._audit import audit, check_scope, replay
 from ._native import (
     Chain,
     Coverage,
     Finding,
     FindingsTable,
-    Report,
     ScopeError,
     ToolreplayError,
     TranscriptError,
-    audit,
     canonical,
-    check_scope,
     import_recording,
-    replay,
     seal,
     verify,
 )
 from ._native import __VERSION__ as __version__
+from ._report import Report, ReportFile
 
 __all__ = [
     "Chain",
@@ -25,6 +23,7 @@ __all__ = [
     "Finding",
     "FindingsTable",
     "Report",
+    "ReportFile",
     "ScopeError",
     "ToolreplayError",
     "TranscriptError",

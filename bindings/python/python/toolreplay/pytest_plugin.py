@@ -93,7 +93,8 @@ class RecordedTools:
         """Fails the test if the calls have findings, and shows the calls that they are about. It fails, too, if there is
         no call, unless that is allowed, and if a function that is patched can be called by a name that is not.
 
-        Calls that were not recorded whole cannot be compared, but are held against the scope as well.
+        Calls that were not recorded whole cannot be compared, but are held against the scope as well. Where there is no
+        scope and no call is whole, nothing was judged, and the test fails.
         """
         __tracebackhide__ = True
         report = self.report(scope, mutators, fail_on)
@@ -104,6 +105,9 @@ class RecordedTools:
         if not calls and not allow_empty:
             pytest.fail("no tool call was recorded; allow_empty=True if that is meant", pytrace=False)
         if report.verdict == "clean":
+            if report.verdict_detail != "clean" and calls and not any(map(_is_whole, calls)):
+                why = "; ".join(report.coverage.not_judged)
+                pytest.fail(f"inconclusive: no call could be compared, and no scope was given: {why}", pytrace=False)
             return
         findings = list(report.findings)
         head = f"{len(findings)} finding(s) in {len(calls)} recorded tool call(s)"
@@ -155,6 +159,12 @@ def _plain(call: dict[str, Any]) -> dict[str, Any]:
         if not mark or (mark == {"failed": True} and "error_type" in response):
             del response["$import"]
     return call
+
+
+def _is_whole(call: dict[str, Any]) -> bool:
+    """Whether nothing of a call was left out."""
+    left_out = "capture_omitted" in json.dumps(call)
+    return not left_out and not (isinstance(call["response"], dict) and "$import" in call["response"])
 
 
 def _listed(calls: list[dict[str, Any]]) -> str:
