@@ -5,7 +5,7 @@
 
 use super::run::{self, Input, Outcome, Source};
 use crate::finding::{Finding, Fingerprint, Level, Rule};
-use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN};
+use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN, UNREAD_RECORDING};
 use crate::seal::{self, ExtendsError};
 use crate::sealed_pair::{self, CompareError, Difference, Mismatch};
 use crate::transcript::{Layout, ReadError};
@@ -110,6 +110,12 @@ pub fn seal_deleted(base: impl Read + Send, moved_to: Option<&str>) -> Result<Fi
         Some(path) => format!("was moved to {path}, which is not among the audited files: {held}"),
     };
     Ok(about(&SEAL_DELETED, SEAL_DELETED.level, &chain.head, detail))
+}
+
+/// The finding for what looks like a recording, by its path from the root of the repository, and was not read.
+#[must_use]
+pub fn unread(from_root: &str, why: &str) -> Finding {
+    about(&UNREAD_RECORDING, UNREAD_RECORDING.level, from_root, why.to_owned())
 }
 
 /// What a revision is judged by.

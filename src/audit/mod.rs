@@ -15,7 +15,7 @@ mod suppress;
 pub use baseline::{Baseline, MAX_BASELINE};
 pub use chains::goes_on_from;
 pub use changes::{
-    Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart,
+    Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart, unread,
 };
 pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
 pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};

@@ -23,6 +23,7 @@ mod seal_rewritten;
 mod secret_exposed;
 mod seed_index;
 mod stuck_loop;
+mod unread_recording;
 mod unsigned_seal;
 
 pub use bad_signature::BAD_SIGNATURE;
@@ -42,6 +43,7 @@ pub use seal_rewritten::SEAL_REWRITTEN;
 pub use secret_exposed::{SECRET_EXPOSED, SecretExposed};
 pub(crate) use seed_index::{SeedIndex, SeedOccurrence, SeedStep};
 pub use stuck_loop::{STUCK_LOOP, StuckLoop};
+pub use unread_recording::UNREAD_RECORDING;
 pub use unsigned_seal::UNSIGNED_SEAL;
 
 use crate::call::{Call, Key};
@@ -52,7 +54,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 16] = [
+pub static RULES: [&Rule; 17] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
     &COVERAGE_DROPPED,
@@ -68,6 +70,7 @@ pub static RULES: [&Rule; 16] = [
     &SEAL_REWRITTEN,
     &SECRET_EXPOSED,
     &STUCK_LOOP,
+    &UNREAD_RECORDING,
     &UNSIGNED_SEAL,
 ];
 

@@ -40,6 +40,8 @@ mod signing;
 mod trace_run;
 mod traits;
 #[cfg(unix)]
+mod unread;
+#[cfg(unix)]
 mod writes;
 
 use std::ffi::OsStr;

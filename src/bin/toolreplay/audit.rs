@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{attest, changes, guard, progress, recordings, scope, signing};
+use crate::{attest, changes, guard, progress, recordings, scope, signing, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,6 +78,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
+    changes.extend(unread::find(&place, &args.paths, &found.inputs));
     let required = args.signing.require_signature;
     if required && !args.allow_empty && !outcomes.iter().any(|outcome| outcome.chain.is_some()) {
         bail!(

@@ -110,15 +110,25 @@ pub(crate) fn find(
 ) -> anyhow::Result<Found> {
     let mut found = Found::default();
     for path in paths {
+        let (pattern, there) = (pattern(path), path.symlink_metadata().is_ok());
         if path.is_dir() {
             folder(place, path, wanted, &mut found);
-        } else if let Some(pattern) = pattern(path) {
+        }
+        if let Some(pattern) = pattern {
+            // a glob is a glob, also where something has that very name; then both are read
             let before = found.inputs.len() as u64 + found.passed_over;
-            glob(place, &pattern?, wanted, &mut found);
-            if found.inputs.len() as u64 + found.passed_over == before && !allow_empty {
+            match pattern {
+                Ok(pattern) => glob(place, &pattern, wanted, &mut found),
+                Err(error) if !there => return Err(error),
+                Err(_) => {}
+            }
+            let nothing = found.inputs.len() as u64 + found.passed_over == before && !path.is_dir();
+            if there && !path.is_dir() || nothing && !allow_empty {
                 // the others are audited all the same; opening it fails, which is in the report
                 found.inputs.push(place.input(path));
             }
+        } else if path.is_dir() {
+            continue;
         } else {
             found.inputs.push(place.input(path));
             found.alone = paths.len() == 1;
@@ -262,13 +272,10 @@ struct Pattern {
     hidden_too: bool,
 }
 
-/// The pattern that a path is, if it is one and no file has that very name.
+/// The pattern that a path is, if it is one.
 fn pattern(path: &Path) -> Option<anyhow::Result<Pattern>> {
     let is_pattern = |part: &str| part.contains(['*', '?', '[']);
     let text = path.to_str().filter(|text| is_pattern(text))?;
-    if path.symlink_metadata().is_ok() {
-        return None;
-    }
     let fits = match glob::Pattern::new(text).with_context(|| format!("'{text}' is no valid glob")) {
         Ok(fits) => fits,
         Err(error) => return Some(Err(error)),

@@ -30,6 +30,7 @@ mod seal_all;
 mod signing;
 mod tools;
 mod trace;
+mod unread;
 mod verify;
 
 use args::{Cli, Command};
