@@ -93,6 +93,19 @@ pub(crate) fn guess(head: &[u8], complete: bool, from: Option<From>) -> Guess {
                 one_document(view::only_value(&short).unwrap_or(document), from)
             }
             Ok(document) => one_document(document, from),
+            Err(_) if several(head).is_some() => match (from, several(head).unwrap_or_default()) {
+                (Some(From::Format(importer)), _) => {
+                    Guess::Foreign(importer, Shape::Document, "the format was named".to_owned())
+                }
+                (_, values) => match vote(&values, values.len()) {
+                    Guess::Foreign(importer, _, reason) => Guess::Foreign(
+                        importer,
+                        Shape::Document,
+                        reason.replacen("lines", "values, each over several lines,", 1),
+                    ),
+                    guess => guess,
+                },
+            },
             Err(fault) => match from {
                 Some(From::Format(importer)) => {
                     Guess::Foreign(importer, Shape::Lines, "the format was named".to_owned())
@@ -130,6 +143,12 @@ const FIELDS: [&str; 4] = ["index", "tool", "args", "response"];
 fn is_unrelated(value: Value<'_>) -> bool {
     let [_, tool, args, _] = value.fields(&FIELDS);
     tool.is_none() && args.is_none() && value.members().any(|(name, _)| !FIELDS.contains(&&*name.name()))
+}
+
+/// The first values of a text that holds nothing but values, more than one: records that somebody printed for people.
+fn several(text: &[u8]) -> Option<Vec<Option<Value<'_>>>> {
+    let values = view::values(text).ok()?;
+    (values.len() > 1).then(|| values.into_iter().take(VOTERS).map(Some).collect())
 }
 
 /// Lines that are not blank.

@@ -439,20 +439,27 @@ impl Recording {
         file: usize,
     ) -> Result<(), ImportError> {
         let file = u32::try_from(file).map_err(|_| ImportError::Refused("too many files".to_owned()))?;
-        let document = view::only_value(text).map_err(|fault| {
+        // one value, or records that somebody printed for people, each over several lines
+        let documents = match view::only_value(text) {
+            Ok(document) => Ok(vec![document]),
+            Err(fault) => view::values(text).ok().filter(|values| values.len() > 1).ok_or(fault),
+        };
+        let documents = documents.map_err(|fault| {
             let line = blank_lines + memchr::memchr_iter(b'\n', &text[..fault.offset]).count() as u64 + 1;
             ImportError::At { line, what: format!("not a JSON document: {}", in_words(fault.wrong)) }
         })?;
         let mut out = Out::new(&self.normalizing, importer.profile, file);
         out.in_document(text, blank_lines + 1);
-        if importer.items && document.is_array() {
-            for item in document.items() {
-                (importer.extract)(item, &mut out);
+        for document in documents {
+            if importer.items && document.is_array() {
+                for item in document.items() {
+                    (importer.extract)(item, &mut out);
+                    self.pairing.take(out.restart(), 0);
+                }
+            } else {
+                (importer.extract)(document, &mut out);
                 self.pairing.take(out.restart(), 0);
             }
-        } else {
-            (importer.extract)(document, &mut out);
-            self.pairing.take(out.restart(), 0);
         }
         Ok(())
     }

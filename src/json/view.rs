@@ -60,6 +60,18 @@ pub fn first_value(text: &[u8]) -> Result<(Value<'_>, &[u8]), Fault> {
     Ok((Value(&text[start..end]), &text[end..]))
 }
 
+/// All values of a text, which holds nothing besides.
+pub fn values(text: &[u8]) -> Result<Vec<Value<'_>>, Fault> {
+    let (mut all, mut rest) = (Vec::new(), text);
+    while !rest.trim_ascii().is_empty() {
+        let before = text.len() - rest.len();
+        let (value, behind) = first_value(rest).map_err(|fault| Fault { offset: before + fault.offset, ..fault })?;
+        all.push(value);
+        rest = behind;
+    }
+    Ok(all)
+}
+
 /// Reads the object that starts `text`, white space before it allowed, and notes its members on the way: it need not be
 /// gone through again for them.
 pub fn first_object<'t>(text: &'t [u8], members: &mut Vec<Spot>) -> Result<(Value<'t>, &'t [u8]), Fault> {

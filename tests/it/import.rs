@@ -273,6 +273,49 @@ fn formats_can_be_named_and_are_listed() {
     }
 }
 
+/// What a forked session takes over counts once in a folder, as it does where both files are named together.
+#[test]
+fn a_folder_counts_what_sessions_share_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = |uuid: &str, id: &str, session: &str| {
+        let message = json!({"id": format!("m{id}"), "role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": id}}]});
+        let own = format!("{uuid}-1111-4222-8333-444455556666");
+        format!("{}\n", json!({"type": "assistant", "sessionId": session, "uuid": own, "message": message}))
+    };
+    let shared = record("0a0a0a0a", "t1", "one");
+    written(&folder, "a.jsonl", &shared);
+    written(&folder, "b.jsonl", &format!("{shared}{}", record("0b0b0b0b", "t2", "two")));
+    written(&folder, "c.jsonl", &record("0c0c0c0c", "t1", "three"));
+    let audit = run(["audit", "--no-config", "--format", "json", folder.path().to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_str(&audit.stdout).unwrap();
+    assert_eq!((&report["coverage"]["calls"], &report["coverage"]["files"]), (&json!(3), &json!(3)), "{report}");
+}
+
+/// A line that holds several calls says at which column each stands; a line of one call needs none.
+#[test]
+fn calls_that_share_a_line_have_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let call =
+        |id: usize| json!({"id": format!("c{id}"), "type": "function", "function": {"name": "é", "arguments": "{}"}});
+    let calls: Vec<serde_json::Value> = (0..72).map(call).collect();
+    let one = json!({"messages": [{"role": "user", "content": "u"}, {"role": "assistant", "tool_calls": [call(0)]}]})
+        .to_string();
+    let many =
+        json!({"messages": [{"role": "user", "content": "ü"}, {"role": "assistant", "tool_calls": calls}]}).to_string();
+    let path = written(&folder, "rows.jsonl", &format!("{one}\n{many}\n"));
+    let report = folder.path().join("report.json");
+    run(["import", path.to_str().unwrap(), "--report-losses", report.to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+    let records = report["records"].as_array().unwrap();
+    assert_eq!(records.len(), 73, "{report}");
+    let columns: Vec<u64> = records.iter().map(|record| record["place"]["column"].as_u64().unwrap_or(0)).collect();
+    assert_eq!(columns[0], 0, "{report}");
+    for (at, column) in columns[1..].iter().enumerate() {
+        let before: String = many.chars().take(*column as usize - 1).collect();
+        assert!(many[before.len()..].starts_with(&call(at).to_string()), "call {at}, column {column}");
+    }
+}
+
 /// The side report says of every record where it came from, and its sums are those of the import.
 #[test]
 fn the_side_report_follows_its_books() {
