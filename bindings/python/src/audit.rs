@@ -355,6 +355,7 @@ pub(crate) fn audit(
         allow_empty,
         suppressions: config.suppressions,
         today: Some(today()),
+        ..Settings::everything()
     };
     let trust = trust.map(Trust::parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
     let signing = Some(Signing { trust, required: require_signature });
