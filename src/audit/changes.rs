@@ -81,6 +81,8 @@ pub fn seal_kept(base: impl Read, head: impl Read) -> Result<Option<Finding>, Re
             let (index, expected) = (broken.index, &broken.expected);
             let detail = if sealed_pair::is_cut(&broken) {
                 format!("it was cut: it ends before index {index}, whose digest is {expected} there")
+            } else if broken.found == *expected {
+                format!("at index {index} the content is another one under the same digest, {expected}")
             } else {
                 format!("at index {index} the digest is {}, there it is {expected}", broken.found)
             };
@@ -283,11 +285,13 @@ mod tests {
         let base = sealed(&["a", "b"]);
         let compare = |head: &[u8]| seal_kept(&base[..], head).unwrap();
         assert!(compare(&base).is_none());
+        let edited = String::from_utf8(base.clone()).unwrap().replace("\"b\"", "\"x\"").into_bytes();
         assert!(compare(&sealed(&["a", "b", "c"])).is_none());
         for (head, line, index, words) in [
             (sealed(&["a"]), 1, Some(1), "it was cut: it ends before index 1"),
             (Vec::new(), 0, Some(0), "it was cut: it ends before index 0"),
             (sealed(&["a", "x", "c"]), 2, Some(1), "at index 1 the digest is"),
+            (edited, 2, Some(1), "at index 1 the content is another one under the same digest"),
             (b"{}\n".to_vec(), 1, None, "no sealed transcript any more: line 1: missing field(s)"),
         ] {
             let finding = compare(&head).unwrap();

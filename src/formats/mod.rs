@@ -40,6 +40,7 @@ pub use event::Location;
 pub use format::{Format, Options, may_be_recording, part_of};
 pub use inventory::{Inventory, ToolSeen, Why, built_in};
 pub use native::{NativeJudge, Seen, judge};
+pub(crate) use open::unpacked;
 pub use ordering::Agents;
 pub use reader::{Foreign, ImportError, Opening, Recording, Unknown, open, open_found};
 pub use session::{InSession, history, in_session};

@@ -28,6 +28,14 @@ pub(crate) fn peek(mut source: Source, most: usize) -> io::Result<(Vec<u8>, Sour
     Ok((head, whole))
 }
 
+/// The text of a file, or its bytes as they are where there is none to be had.
+pub(crate) fn unpacked(source: Source) -> io::Result<Source> {
+    match open(source, &Budget::default())? {
+        Opened::Text(source, _) | Opened::Zip(source) => Ok(source),
+        Opened::Refused(why) | Opened::Other(why) => Err(io::Error::other(why)),
+    }
+}
+
 /// Windows of Zstandard up to this size, in bytes, are made room for: what its command makes without `--ultra` and
 /// `--long` needs half of it.
 const WINDOW: u64 = 16 << 20;

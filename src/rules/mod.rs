@@ -15,6 +15,7 @@ mod malformed_transcript;
 mod non_determinism;
 mod permission_overreach;
 mod policy_changed;
+mod recording_rewritten;
 mod redundant_call;
 mod seal_deleted;
 mod seal_mismatch;
@@ -34,6 +35,7 @@ pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
 pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH};
 pub use policy_changed::POLICY_CHANGED;
+pub use recording_rewritten::RECORDING_REWRITTEN;
 pub use redundant_call::{REDUNDANT_CALL, RedundantCall};
 pub use seal_deleted::SEAL_DELETED;
 pub use seal_mismatch::SEAL_MISMATCH;
@@ -52,7 +54,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
-pub static RULES: [&Rule; 16] = [
+pub static RULES: [&Rule; 17] = [
     &BAD_SIGNATURE,
     &BROKEN_LINK,
     &COVERAGE_DROPPED,
@@ -61,6 +63,7 @@ pub static RULES: [&Rule; 16] = [
     &NON_DETERMINISM,
     &PERMISSION_OVERREACH,
     &POLICY_CHANGED,
+    &RECORDING_REWRITTEN,
     &REDUNDANT_CALL,
     &SEAL_DELETED,
     &SEAL_MISMATCH,
@@ -74,8 +77,16 @@ pub static RULES: [&Rule; 16] = [
 /// Whether a rule is about seals and what is judged by, not about single calls.
 #[must_use]
 pub fn guards_evidence(rule: &Rule) -> bool {
-    let evidence =
-        [&BAD_SIGNATURE, &BROKEN_LINK, &POLICY_CHANGED, &SEAL_DELETED, &SEAL_MISMATCH, &SEAL_REWRITTEN, &UNSIGNED_SEAL];
+    let evidence = [
+        &BAD_SIGNATURE,
+        &BROKEN_LINK,
+        &POLICY_CHANGED,
+        &RECORDING_REWRITTEN,
+        &SEAL_DELETED,
+        &SEAL_MISMATCH,
+        &SEAL_REWRITTEN,
+        &UNSIGNED_SEAL,
+    ];
     evidence.iter().any(|one| one.id == rule.id)
 }
 

@@ -412,3 +412,114 @@ fn an_attestation_names_the_policy_that_was_in_force() {
     assert_eq!(digest("base"), repository.git(&["rev-parse", "HEAD^"]).trim());
     assert_eq!(predicate["failedTests"], serde_json::json!(["policy-changed"]));
 }
+
+#[test]
+fn a_recording_that_is_edited_or_gone_is_noticed() {
+    let text = records(&["a", "b"]);
+    let gzip = |repository: &Repository, name: &str| {
+        let status = Command::new("gzip").arg("-n").arg(repository.path(name)).status().unwrap();
+        assert!(status.success());
+    };
+    type Change = fn(&Repository);
+    let changes: [(&str, Change, &str); 6] = [
+        ("edited", |r| r.write("runs/a.jsonl", records(&["a", "x"])), "the call at index 1 is another one"),
+        ("cut", |r| r.write("runs/a.jsonl", records(&["a"])), "it ends before index 1"),
+        ("deleted", |r| std::fs::remove_file(r.path("runs/a.jsonl")).unwrap(), "recording is gone"),
+        (
+            "a folder",
+            |r| {
+                std::fs::remove_file(r.path("runs/a.jsonl")).unwrap();
+                r.write("runs/a.jsonl/b.jsonl", records(&["x"]));
+            },
+            "is no regular file any more",
+        ),
+        (
+            "moved",
+            |r| {
+                r.git(&["mv", "runs/a.jsonl", "elsewhere.jsonl"]);
+            },
+            "was moved to elsewhere.jsonl",
+        ),
+        ("no transcript", |r| r.write("runs/a.jsonl", "text\n".to_owned()), "line 1 is another one"),
+    ];
+    for (what, change, words) in changes {
+        let repository = Repository::new();
+        repository.write("runs/a.jsonl", text.clone());
+        repository.write("runs/other.jsonl", records(&["o"]));
+        repository.commit("base");
+        change(&repository);
+        repository.commit("head");
+        let ran = repository.run(&["audit", "--base", "HEAD^", "runs"]);
+        assert!(ran.code != 0 && ran.stdout.contains("[recording-rewritten]"), "{what}: {ran:?}");
+        assert!(ran.stdout.contains(words), "{what}: {}", ran.stdout);
+        let seals = repository.run(&["audit", "--base", "HEAD^", "--seals-only", "--allow-empty", "runs"]);
+        assert!(!seals.stdout.contains("recording-rewritten"), "{what}: {seals:?}");
+    }
+    // compressed, the same is compared
+    let repository = Repository::new();
+    repository.write("runs/a.jsonl", text.clone());
+    gzip(&repository, "runs/a.jsonl");
+    repository.commit("base");
+    std::fs::remove_file(repository.path("runs/a.jsonl.gz")).unwrap();
+    repository.write("runs/a.jsonl", records(&["a", "b", "c"]));
+    gzip(&repository, "runs/a.jsonl");
+    let grown = repository.run(&["audit", "--base", "HEAD", "runs"]);
+    assert_eq!(grown.code, 0, "{grown:?}");
+    std::fs::remove_file(repository.path("runs/a.jsonl.gz")).unwrap();
+    repository.write("runs/a.jsonl", records(&["x", "b"]));
+    gzip(&repository, "runs/a.jsonl");
+    let edited = repository.run(&["audit", "--base", "HEAD", "runs"]);
+    assert!(edited.code == 1 && edited.stdout.contains("the call at index 0 is another one"), "{edited:?}");
+}
+
+#[test]
+fn a_seal_that_is_renamed_leaves_a_mark() {
+    for (to, edited) in [("runs/A.sealed.jsonl", false), ("runs/z.jsonl", false), ("runs/b.sealed.jsonl", true)] {
+        let repository = sealed(&["a", "b"]);
+        repository.git(&["mv", "runs/a.sealed.jsonl", to]);
+        if edited {
+            repository.write("runs/a.jsonl", records(&["a", "x"]));
+        }
+        repository.commit("head");
+        for mode in [&["audit"][..], &["audit", "--seals-only"]] {
+            let ran = repository.run(&[mode, &["--base", "HEAD^", "runs"]].concat());
+            assert_eq!(ran.code, 1, "{to}: {ran:?}");
+            assert!(ran.stdout.contains("its seal, a.sealed.jsonl, stood beside it"), "{to}: {}", ran.stdout);
+        }
+        if edited {
+            let ran = repository.run(&["audit", "--base", "HEAD^", "runs"]);
+            assert!(ran.stdout.contains("the call at index 1 is another one"), "{}", ran.stdout);
+        }
+    }
+    // both together is a renamed transcript
+    let repository = sealed(&["a", "b"]);
+    repository.git(&["mv", "runs/a.sealed.jsonl", "runs/b.sealed.jsonl"]);
+    repository.git(&["mv", "runs/a.jsonl", "runs/b.jsonl"]);
+    repository.commit("head");
+    let ran = repository.run(&["audit", "--base", "HEAD^", "runs"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn a_key_that_was_taken_back_vouches_for_nothing() {
+    let repository = Repository::new();
+    repository.write("runs/a.jsonl", records(&["a"]));
+    assert_eq!(repository.run(&["keygen", "ci"]).code, 0);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    std::fs::rename(repository.path("ci.pub"), repository.path("trusted.keys")).unwrap();
+    repository.commit("base");
+    repository.run(&["seal-all", "runs", "--sign", "ci.key"]);
+    repository.commit("head");
+    let audit = |policy: &str| {
+        let trust = ["--trust", "trusted.keys", "--require-signature", "runs"];
+        repository.run(&[&["audit", "--base", "topic^", "--policy-base", policy][..], &trust].concat())
+    };
+    assert_eq!(audit("topic^").code, 0, "{:?}", audit("topic^"));
+    // the target branch has no such file any more
+    repository.git(&["checkout", "--quiet", "-b", "target", "topic^"]);
+    repository.git(&["rm", "--quiet", "trusted.keys"]);
+    repository.git(&["commit", "--quiet", "-m", "nobody is trusted"]);
+    repository.git(&["checkout", "--quiet", "topic"]);
+    let ran = audit("target");
+    assert!(ran.code == 1 && ran.stdout.contains("no trusted key signed it"), "{ran:?}");
+}

@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output::{self, ReportTarget};
-use crate::{attest, changes, guard, progress, scope, signing, unread};
+use crate::{attest, changes, guard, progress, recordings, scope, signing, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         let changed = changes::seals(base, &place, &args.paths, &found.inputs)?;
         changes.extend(changed.findings);
         unknown = changed.unknown;
+        let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
+        changes.extend(more);
     }
     let traits = config.config.traits();
     let mut mutators = ToolSet::default_mutators();
@@ -167,11 +169,11 @@ fn read_scope(
 fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Trust> {
     let Some(base) = base.filter(|_| place.inside(path).is_some()) else { return signing::trust(path) };
     let judged = changes::policy(base, place, path, Policy::Trust)?;
-    let added = judged.change.is_some();
     changes.extend(judged.change);
     match judged.text {
         Some(text) => signing::parsed(&text, &format!("{} of '{}'", path.display(), base.policy_name())),
-        None if added => Ok(Trust::default()),
+        // a key that only this revision has, or that was taken back since it began, vouches for nothing
+        None if path.exists() => Ok(Trust::default()),
         None => signing::trust(path),
     }
 }

@@ -20,6 +20,7 @@ mod keygen;
 mod output;
 mod policy;
 mod progress;
+mod recordings;
 mod redact;
 mod replay;
 mod schema;
