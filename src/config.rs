@@ -369,7 +369,7 @@ mod tests {
             ("x", 1, "="),
             ("[tools.Bash]\neffect = \"reads\"\n", 2, "unknown variant `reads`"),
             ("[tools.Bash]\nignore-args = [\"took\"]\n", 2, "expected a JSON Pointer"),
-            ("\n[tools.\"[\"]\npoll = true\n", 1, "no valid glob"),
+            ("\n[tools.\"[\"]\npoll = true\n", 2, "no valid glob"),
             ("[compare]\nignore = []\n", 2, "unknown field `ignore`"),
             ("\n[[suppressions]]\nreason = \"r\"\n", 2, "at least one of"),
             ("\n[[suppressions]]\nrule = \"redundant-call\"\nreason = \" \"\n", 2, "needs a reason"),

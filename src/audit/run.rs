@@ -231,9 +231,13 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
 }
 
 /// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
-/// file with the same content.
+/// file with the same content. What happened to a broken chain is told where the input has a path, for it is read again.
 pub fn run_source(input: &Input, source: Box<dyn Read + Send>, plan: &Plan, threads: usize) -> Outcome {
-    one(input, Ok(source), plan, &Arc::default(), threads, &Progress::default())
+    let outcome = one(input, Ok(source), plan, &Arc::default(), threads, &Progress::default());
+    let mut outcomes = [outcome];
+    super::chains::explain(std::slice::from_ref(input), &mut outcomes, threads);
+    let [outcome] = outcomes;
+    outcome
 }
 
 /// The size of a regular file, of several that of the largest; streams count as large, so that all threads work on them.
