@@ -91,7 +91,7 @@ struct Size(u64);
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (bits, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
-            if self.0 > 0 && self.0 % (1 << bits) == 0 {
+            if self.0 > 0 && self.0.is_multiple_of(1 << bits) {
                 return write!(f, "{} {unit}", self.0 >> bits);
             }
         }

@@ -114,7 +114,7 @@ fn each<T: Clone + Send>(inputs: &[Input], threads: usize, ask: impl Fn(&Input) 
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(inputs.len() / 16) {
-            scope.spawn(&work);
+            scope.spawn(work);
         }
         work();
     });

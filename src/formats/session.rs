@@ -74,7 +74,7 @@ pub fn in_session(path: &Path) -> Option<InSession> {
 /// call. A session that is forked or resumed takes over the records of the one before, with their ids.
 #[must_use]
 pub fn history(path: &Path) -> Option<String> {
-    if !path.extension().is_some_and(|extension| extension == "jsonl") || !path.symlink_metadata().ok()?.is_file() {
+    if path.extension().is_none_or(|extension| extension != "jsonl") || !path.symlink_metadata().ok()?.is_file() {
         return None;
     }
     let mut file = BufReader::with_capacity(64 << 10, File::open(path).ok()?.take(HISTORY));

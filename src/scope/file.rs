@@ -66,6 +66,7 @@ pub struct Lists {
 /// A name with `*` and `?`, or a name with conditions, all of which must hold.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
+#[allow(clippy::large_enum_variant, reason = "a scope has few entries, and most have conditions")]
 pub enum Entry {
     /// Any call of these tools.
     Name(String),

@@ -440,7 +440,7 @@ fn a_recording_that_is_edited_or_gone_is_noticed() {
             },
             "was moved to elsewhere.jsonl",
         ),
-        ("no transcript", |r| r.write("runs/a.jsonl", "text\n".to_owned()), "line 1 is another one"),
+        ("no transcript", |r| r.write("runs/a.jsonl", "text\n"), "line 1 is another one"),
     ];
     for (what, change, words) in changes {
         let repository = Repository::new();

@@ -189,7 +189,7 @@ fn a_damaged_recording_in_a_folder_is_no_file_of_another_kind() {
         ("head.json.gz", [b"XX", &packed(&atif)[2..]].concat()),
         ("cut.json", atif.as_bytes()[..atif.len() - 10].to_vec()),
         ("lines.json", pretty(&atif).as_bytes()[..atif.len() - 10].to_vec()),
-        ("first.json", [b"\x01", &atif.as_bytes()[..]].concat()),
+        ("first.json", [b"\x01", atif.as_bytes()].concat()),
         ("zeros.json", vec![0; 500]),
         ("cut.json.gz", packed(&atif[..atif.len() - 10])),
         ("cut.traj", b"{\"trajectory\": [{\"action\": \"ls".to_vec()),

@@ -323,7 +323,8 @@ fn changed(mut units: Vec<Unit>, changes: &[Change], may_cut: bool) -> (Vec<Unit
                 let end = 1 + end.index(unit.text.len() - 1);
                 let end = (1..=end).rev().find(|end| unit.text.is_char_boundary(*end)).unwrap_or(1);
                 unit.text.truncate(end);
-                (unit.calls.clear(), unit.answers = None);
+                unit.calls.clear();
+                unit.answers = None;
                 cut.push(unit.text.clone());
             }
             Change::Cut(..) => {}

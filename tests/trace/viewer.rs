@@ -152,7 +152,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     use std::os::unix::fs::PermissionsExt;
     let closed = folder.path().join("closed");
     std::fs::create_dir(&closed).unwrap();
-    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o0)).unwrap();
     let may_enter = std::fs::read_dir(&closed).is_ok();
     let (shown, _) = view(if may_enter { 0 } else { 2 });
     assert_eq!(named(&shown), if may_enter { vec![] } else { vec!["closed".to_owned()] });

@@ -105,7 +105,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     }
     if let Some(path) = &args.write_baseline {
         let read = found.inputs.iter().filter_map(|input| input.path.as_deref());
-        guard::outputs([(path.as_path(), guard::Writes::Baseline)].into_iter(), read)?;
+        guard::outputs([(path.as_path(), guard::Writes::Baseline)], read)?;
         output::to_file(path, |out| out.write_all(report.renewed.to_json().as_bytes()))?;
     }
     attest::subjects(&mut report, &found.inputs, &targets);

@@ -235,6 +235,7 @@ struct NewSeals {
 }
 
 /// What became of a sealed transcript that is no more where it was.
+#[allow(clippy::large_enum_variant, reason = "one lives at a time")]
 enum Next {
     GoneOn,
     /// It begins like one that is new, and parts from it.

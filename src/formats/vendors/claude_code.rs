@@ -91,7 +91,6 @@ pub(in crate::formats) static PROFILE: Profile = Profile {
     ],
     varies: &["WebFetch", "WebSearch", "ToolSearch", "AskUserQuestion", "ListAgents", "ListMcpResourcesTool"],
     words: Some(words),
-    ..Profile::NONE
 };
 
 /// Newer versions answer a repeated Read with a sentence in place of the file.

@@ -66,7 +66,6 @@ pub(in crate::formats) static PROFILE: Profile = Profile {
     ],
     varies: &["web_search", "web_search_call", "tool_search", "tool_search_call", "request_user_input"],
     words: Some(words),
-    ..Profile::NONE
 };
 
 /// Arguments of shell calls that are words for a person, limits, or how the call was asked for.

@@ -106,7 +106,7 @@ fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     // what the model had written when it was stopped
     let written = raw.filter(|raw| pending && raw.as_str().is_some_and(|raw| !raw.is_empty()));
     let args = match written {
-        Some(raw) if !input.is_some_and(|input| input.members().next().is_some()) => Args::Text(Some(raw)),
+        Some(raw) if input.is_none_or(|input| input.members().next().is_none()) => Args::Text(Some(raw)),
         _ => Args::Value(input),
     };
     let tool = text(tool).unwrap_or_default();

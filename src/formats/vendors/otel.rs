@@ -388,8 +388,8 @@ fn nanos(time: Value<'_>) -> Option<i64> {
     };
     match number {
         ..100_000_000_000 => Some(number),
-        ..100_000_000_000_000 => number.checked_mul(1_000_000),
-        ..100_000_000_000_000_000 => number.checked_mul(1000),
+        100_000_000_000..100_000_000_000_000 => number.checked_mul(1_000_000),
+        100_000_000_000_000..100_000_000_000_000_000 => number.checked_mul(1000),
         _ => Some(number),
     }
 }

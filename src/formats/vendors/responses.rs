@@ -80,8 +80,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         }
     }
     match (output, response.map(|response| response.get("output"))) {
-        (None, None) => return out.unknown("neither a response nor items", record),
-        (None, Some(None)) => return out.unknown("response without 'output'", record),
+        (None, None) => out.unknown("neither a response nor items", record),
+        (None, Some(None)) => out.unknown("response without 'output'", record),
         (own, inner) => {
             for part in [own, inner.flatten()].into_iter().flatten() {
                 list(part, out);

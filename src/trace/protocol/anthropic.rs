@@ -263,11 +263,12 @@ impl Stream {
                         issues.add("tool_arguments_replaced");
                     }
                 }
-                Some("tool_use") if !whole => {
+                Some("tool_use")
+                    if !whole
                     // what was never seen is not an empty object
-                    if built.get("input").and_then(Value::as_object).is_some_and(Map::is_empty) {
-                        built.insert("input".into(), Value::Null);
-                    }
+                    && built.get("input").and_then(Value::as_object).is_some_and(Map::is_empty) =>
+                {
+                    built.insert("input".into(), Value::Null);
                 }
                 _ => {}
             }

@@ -86,6 +86,7 @@ impl HookArgs {
         #[allow(clippy::disallowed_methods, reason = "the home folder is what a '~' in a path stands for")]
         let home = std::env::var("HOME").ok();
         // the folder that the agent was started in, where the hook runs
+        #[expect(clippy::disallowed_methods, reason = "the folder the agent runs in is where a hook is called")]
         let root = std::env::current_dir().ok().map(|folder| folder.display().to_string());
         let agents = [told.agent.as_deref().unwrap_or(MAIN_AGENT)];
         let call = PolicyCall {

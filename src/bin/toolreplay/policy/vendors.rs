@@ -291,7 +291,7 @@ fn claude_rule(rule: &str, says: Says, rules: &mut Rules) {
         (tool, None) if tool.starts_with("mcp__") && tool.matches("__").count() == 1 => {
             rules.add(says, rule, json!(format!("{tool}__*")));
         }
-        (tool, None) if tool.is_empty() => rules.lost(rule, "it is empty"),
+        ("", None) => rules.lost(rule, "it is empty"),
         (tool, None) => rules.add(says, rule, json!(tool)),
     }
 }
