@@ -282,7 +282,7 @@ def hostile():
     outside = "".join("".join(line.split("`")[::2]) for line in ran.summary.splitlines())
     holds("<b>" not in outside and "](http" not in outside, "no markup in the summary", ran)
     # lines that are no transcript at all come out on standard error
-    ran = scene({}, {"runs/a.jsonl": '{"index":0,"x\\n::error::f\\r##[error]g":1,"\\u2028::add-mask::a":2}\n'}, {})
+    ran = scene({}, {"runs/a.jsonl": '{"index":0,"tool":"a","args":{},"response":{},"x\\n::error::f\\r##[error]g":1,"\\u2028::add-mask::a":2}\n'}, {})
     holds(not ran.passed, "it fails", ran)
     only_meant(ran)
     same(len(ran.annotations), 1, "annotations", ran)
