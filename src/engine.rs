@@ -1,7 +1,7 @@
 //! Runs rules over calls: workers inspect, one judge observes in order. It knows no rule and no format.
 //!
 //! Readers of formats ask a [`Ruleset`] to look at arguments and results where they read them, on many threads, and hand
-//! the calls to a [`Judge`] in the order of the recording. What is kept of a call is of fixed size.
+//! the calls to a `Judge` in the order of the recording. What is kept of a call is of fixed size.
 
 use crate::call::{Call, Key, Print, ResultState};
 use crate::finding::{Finding, Fingerprint, Level, Place, Rule, SourceFile, ToolName};
