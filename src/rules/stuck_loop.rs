@@ -157,6 +157,10 @@ impl RuleState for State {
             self.waiting.remove(&call.same);
         }
         let Some([shape, tool]) = memo.filter(|_| call.known) else { return };
+        if call.failed && call.state.is_some() {
+            // stopped because another call failed, or cut: not a failure of its own
+            return;
+        }
         // one call belongs to one loop
         let found = self.cycle(call, sink) || self.failure(call, sink) || self.target(call, tool, sink);
         if !found {
