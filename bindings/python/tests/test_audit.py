@@ -59,8 +59,11 @@ def test_files_and_bytes_give_the_same(monkeypatch):
     monkeypatch.chdir(ROOT)
     shown = "samples/session-dirty.jsonl"
     from_file = toolreplay.audit(shown, scope=SCOPE.read_bytes())
-    from_bytes = toolreplay.audit([(shown, DIRTY.read_bytes())], scope=json.loads(SCOPE.read_text()))
+    from_bytes = toolreplay.audit([(shown, DIRTY.read_bytes())], scope=SCOPE.read_bytes())
     assert from_file.to_json() == from_bytes.to_json()
+    # a scope that is no file has the digest of its own text
+    from_dict = toolreplay.audit([(shown, DIRTY.read_bytes())], scope=json.loads(SCOPE.read_text()))
+    assert list(from_dict.findings) == list(from_file.findings)
     ran = command("audit", "--no-config", shown, "--scope", SCOPE, "--format", "sarif")
     assert from_file.to_sarif() == ran.stdout
     assert from_file.to_markdown() == command("audit", "--no-config", shown, "--scope", SCOPE, "--format", "markdown").stdout
