@@ -46,4 +46,23 @@ async function ai() {
   return [ran, failure];
 }
 
-console.log(JSON.stringify({ openai: await openai(), ai: await ai() }));
+// Some clients never settle on a reply that is cut: what is left to do is then done when nothing else is going on.
+const out = { openai: [[], "NeverSettled"], ai: [[], "NeverSettled"] };
+const steps = [["openai", openai], ["ai", ai]];
+let printed = false;
+function next() {
+  const [name, ask] = steps.shift();
+  ask().then((found) => {
+    out[name] = found;
+    if (steps.length > 0) next();
+  });
+}
+process.on("beforeExit", () => {
+  if (steps.length > 0) {
+    next();
+  } else if (!printed) {
+    printed = true;
+    console.log(JSON.stringify(out));
+  }
+});
+next();
