@@ -2,6 +2,7 @@
 //!
 //! Filtering, levels and order are settled here, once, before any renderer sees a report.
 
+mod answers;
 mod baseline;
 mod chains;
 mod changes;

@@ -4,7 +4,7 @@ use super::baseline::Baseline;
 use super::changes::{Change, Review, Visibility};
 use super::run::{Failure, Import, Input, Outcome};
 use super::suppress::Sieve;
-use crate::config::{Date, Suppression};
+use crate::config::{AllowLoss, Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
@@ -56,6 +56,9 @@ pub struct Settings {
     pub min_level: Level,
     /// Known and accepted findings.
     pub suppressions: Vec<Suppression>,
+    /// Recordings of which something may be missing. Whether they are is settled where they are read; what is said of it,
+    /// here.
+    pub allow_loss: Vec<AllowLoss>,
     /// Today, for suppressions that expire.
     pub today: Option<Date>,
     /// A run without a single call may pass.
@@ -74,6 +77,7 @@ impl Settings {
             fail_on: Level::Note,
             min_level: Level::Note,
             suppressions: Vec::new(),
+            allow_loss: Vec::new(),
             today: None,
             allow_empty: true,
             baseline: None,
@@ -100,6 +104,10 @@ pub struct FileReport {
     pub from_root: String,
     /// Records.
     pub calls: u64,
+    /// Calls that failed or never ran.
+    pub failed: u64,
+    /// Calls that were made before.
+    pub repeats: u64,
     /// Calls whose answer was compared with an earlier identical call's.
     pub pairs: u64,
     /// The first index with a `non-determinism` finding, whatever its level.
@@ -131,10 +139,10 @@ impl FileReport {
     }
 }
 
-impl Reported<'_> {
+impl<'r> Reported<'r> {
     /// The path of the file that the finding's line stands in, as the user knows it.
     #[must_use]
-    pub fn path(&self) -> &str {
+    pub fn path(&self) -> &'r str {
         self.finding.file.as_ref().map_or(&self.file.path, |file| &file.shown)
     }
 
@@ -175,6 +183,10 @@ pub struct Coverage {
     pub calls: u64,
     /// Calls whose answer was compared with an earlier identical call's.
     pub pairs: u64,
+    /// Calls that were made before, whether the two answers could be compared or not.
+    pub repeats: u64,
+    /// Whether it was judged what the agent was allowed to call, or nobody would expect it.
+    pub permissions: bool,
     /// What could not be judged and why, one reason an entry.
     pub not_judged: Vec<String>,
 }
@@ -302,6 +314,8 @@ impl Report {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
                 calls: outcome.judgement.calls,
+                failed: outcome.judgement.failed,
+                repeats: outcome.judgement.repeats,
                 pairs: outcome.judgement.pairs,
                 divergence,
                 chain: outcome.chain,
@@ -321,6 +335,7 @@ impl Report {
         let coverage = Coverage::of(command, &files, scope);
         let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref());
         let mut remarks = sieve.remarks();
+        remarks.extend(accepted(settings, &files));
         if let Some(baseline) = &settings.baseline {
             if let Some(finding) = baseline.dropped(&coverage, &files) {
                 let path = settings.baseline_path.clone();
@@ -462,6 +477,8 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
             path: change.shown,
             from_root: change.from_root,
             calls: 0,
+            failed: 0,
+            repeats: 0,
             pairs: 0,
             divergence: None,
             chain: None,
@@ -488,6 +505,35 @@ fn nothing_judged(files: &[FileReport]) -> bool {
 /// Findings about files that are none of the inputs.
 fn beside(changes: Vec<Change>) -> Vec<FileReport> {
     asides(changes, &[], &mut [])
+}
+
+/// What is said of losses that the configuration accepts: how often, and which entries accept none.
+fn accepted(settings: &Settings, files: &[FileReport]) -> Vec<String> {
+    let lossy = |file: &&FileReport| {
+        file.import.as_ref().is_some_and(|import| import.warnings.iter().any(crate::formats::Warning::is_loss))
+    };
+    let mut remarks = Vec::new();
+    for entry in &settings.allow_loss {
+        let (path, reason) = (visible(&entry.path), visible(&entry.reason));
+        if !entry.holds(settings.today) {
+            let expired = entry.expires.map(|day| day.to_string()).unwrap_or_default();
+            remarks.push(format!("allow-loss for '{path}' ({reason}) expired on {expired}; remove it or renew it"));
+            continue;
+        }
+        let options = crate::formats::Options {
+            allow_loss_in: entry.pattern().into_iter().collect(),
+            ..crate::formats::Options::default()
+        };
+        let count = files.iter().filter(lossy).filter(|file| options.accepts_loss(&file.from_root)).count();
+        remarks.push(match count {
+            0 => format!("allow-loss for '{path}' ({reason}) accepted nothing; remove it"),
+            count => format!(
+                "allow-loss for '{path}' ({reason}): {} of which a part is missing",
+                plural(count as u64, "file")
+            ),
+        });
+    }
+    remarks
 }
 
 /// What is said of a seal that was signed before its recording had ended.
@@ -538,6 +584,7 @@ impl Coverage {
         let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
         let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
         let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
+        let repeats = judged().filter(|file| file.twin.is_none()).map(|file| file.repeats).sum();
         let mut not_judged = Vec::new();
         let mut say = |count: u64, what: &str, why: &str| {
             if count > 0 {
@@ -552,7 +599,7 @@ impl Coverage {
             "with the calls of an audited transcript",
         );
         if matches!(command, Command::Audit | Command::Replay) {
-            say(calls - pairs, "call", "without an earlier identical call to compare with");
+            say(calls - pairs, "call", NOT_COMPARED);
         }
         let unchecked = |file: &&FileReport| {
             file.signature.as_ref().is_some_and(|checked| checked.standing == Standing::NotChecked)
@@ -582,14 +629,43 @@ impl Coverage {
         }
         say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
         say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
-        if command == Command::Audit && !scope {
+        let permissions = command != Command::Audit || scope;
+        if !permissions {
             not_judged.push("permissions, for no scope was given".to_owned());
         }
         let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
         let files = files.iter().filter(|file| !file.aside).map(read).sum();
-        Coverage { files, calls, pairs, not_judged }
+        Coverage { files, calls, pairs, repeats, permissions, not_judged }
+    }
+
+    /// What was looked at, in words for people.
+    #[must_use]
+    pub fn looked_at(&self) -> String {
+        let (files, calls) = (plural(self.files, "file"), plural(self.calls, "call"));
+        let compared = match self.pairs {
+            0 if self.calls == 0 => String::new(),
+            0 if self.repeats == 0 => "; none was made twice, so there was nothing to compare".to_owned(),
+            0 => "; no answer could be compared with an earlier one".to_owned(),
+            1 => "; 1 answer was compared with that of an earlier identical call".to_owned(),
+            pairs => format!("; {pairs} answers were compared with those of earlier identical calls"),
+        };
+        format!("{files}, {calls}{compared}")
+    }
+
+    /// What was not judged, in words for people.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        let said = |what: &&String| !(self.repeats == 0 && what.ends_with(NOT_COMPARED));
+        self.not_judged
+            .iter()
+            .filter(said)
+            .map(|what| what.replace(NOT_COMPARED, "with no earlier identical call to compare with"))
+            .collect()
     }
 }
+
+/// Why the answer of a call was not compared.
+const NOT_COMPARED: &str = "without an earlier identical call to compare with";
 
 impl std::fmt::Display for Coverage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

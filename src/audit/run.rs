@@ -9,7 +9,7 @@ use crate::rules;
 use crate::sanitize::visible;
 use crate::seal::{self, Break, BrokenLink, Chain, SeenLinks, Verifier};
 use crate::signature::Checked;
-use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, is_blank};
+use crate::transcript::{self, Base, Block, Layout, ReadError, RecordError, ScanError, Visit, is_blank};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
@@ -99,13 +99,15 @@ pub struct Failure {
     pub column: u64,
     /// What is wrong, safe to print.
     pub what: String,
+    /// What to do, in words for people, safe to print; may be empty.
+    pub help: String,
 }
 
 impl Failure {
     /// A failure that has no place in the file.
     #[must_use]
     pub fn of_file(what: String) -> Failure {
-        Failure { file: None, line: 0, column: 0, what }
+        Failure { file: None, line: 0, column: 0, what, help: String::new() }
     }
 }
 
@@ -265,7 +267,11 @@ fn one(
 ) -> Outcome {
     let counted = |source| Counted { source, progress };
     let budget = plan.budget().for_input(turns);
-    let within = |options: &formats::Options| formats::Options { budget: budget.clone(), ..options.clone() };
+    let within = |options: &formats::Options| formats::Options {
+        budget: budget.clone(),
+        allow_loss: options.accepts_loss(&input.from_root),
+        ..options.clone()
+    };
     let outcome = source.and_then(|source| match plan {
         Plan::Judge(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => judged(counted(source), ruleset, threads),
@@ -289,7 +295,9 @@ fn one(
             Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
         }),
     });
-    outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
+    let mut outcome = outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
+    super::answers::explain(input, plan, &mut outcome);
+    outcome
 }
 
 pub(super) type Source = Box<dyn Read + Send>;
@@ -322,11 +330,20 @@ fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
     if unknown.is_document() {
         return Err(Failure::of_file(format!("neither a transcript nor a recording: {why}")));
     }
-    let is_json = unknown.is_json();
+    let (is_json, is_text) = (unknown.is_json(), unknown.is_text());
     match seal::check(unknown.source, threads) {
         Ok(()) => Ok(Outcome::default()),
         Err(error) => {
             let mut failure = Failure::from(error);
+            failure.help = match (is_json, is_text) {
+                (_, false) => "it is no text file",
+                (true, true) => "it is JSON about something else",
+                (false, true) => "",
+            }
+            .to_owned();
+            if !failure.help.is_empty() {
+                failure.help.push_str("; name the recording of an agent: 'toolreplay formats' lists what can be read");
+            }
             if is_json {
                 failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
             }
@@ -379,7 +396,7 @@ fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
     }
     let (at, what) = imported.loss()?;
     let file = imported.file(at).cloned();
-    Some(Failure { file, line: at.line, column: u64::from(at.column), what })
+    Some(Failure { file, line: at.line, column: u64::from(at.column), ..Failure::of_file(what) })
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
@@ -388,7 +405,13 @@ fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result
 }
 
 fn verified(source: impl Read + Send, head: Option<&str>, threads: usize) -> Result<Outcome, Failure> {
-    let mut chain = seal::verify(source, threads)?;
+    let mut chain = seal::verify(source, threads).map_err(|error| {
+        // a record without both of them is one of a transcript
+        let never = RecordError::Missing(vec!["digest", "prev"]);
+        let unsealed = matches!(&error, ReadError::Record { kind, .. } if *kind == never);
+        let help = "it was never sealed; 'toolreplay seal FILE' seals a transcript, 'toolreplay audit FILE' judges it";
+        Failure { help: if unsealed { help.to_owned() } else { String::new() }, ..Failure::from(error) }
+    })?;
     if let Some(head) = head {
         chain.expect_head(head);
     }

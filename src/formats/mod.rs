@@ -9,6 +9,7 @@
 //!
 //! Nothing is invented. What could not be imported is counted, with the place where it stands.
 
+mod answers;
 mod archive;
 mod capture_gaps;
 mod detect;
@@ -35,6 +36,7 @@ mod verdict;
 mod warnings;
 mod write;
 
+pub use answers::{Answers, Differences, in_transcript};
 pub use detect::From;
 pub use event::Location;
 pub use format::{Format, Options, may_be_recording, part_of};

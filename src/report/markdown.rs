@@ -67,7 +67,8 @@ fn row(reported: Reported<'_>) -> String {
         message.push_str(&format!(" ({})", cell(&line)));
     }
     let tool = cell(finding.tool_text());
-    format!("| {} | {} | {place} | {index} | {tool} | {message} |\n", finding.level, finding.rule.id)
+    let rule = format!("[{}]({})", finding.rule.id, super::page(finding.rule));
+    format!("| {} | {rule} | {place} | {index} | {tool} | {message} |\n", finding.level)
 }
 
 /// Writes rows while they fit, and how many did not.

@@ -17,6 +17,7 @@ mod text;
 pub use json::JsonReport;
 
 use crate::audit::Report;
+use crate::finding::Rule;
 use std::io::{self, Write};
 
 /// A report format.
@@ -24,6 +25,8 @@ use std::io::{self, Write};
 pub enum Format {
     /// For people, on a terminal.
     Text,
+    /// The same on one line a finding, as editors read it: `path:line:column: level[rule] message`.
+    Concise,
     /// For programs; `schemas/report.json` describes it.
     Json,
     /// For test reports: Jenkins, GitLab, Azure.
@@ -46,8 +49,9 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 11] = [
         Format::Text,
+        Format::Concise,
         Format::Json,
         Format::Junit,
         Format::Sarif,
@@ -64,6 +68,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Text => "text",
+            Format::Concise => "concise",
             Format::Json => "json",
             Format::Junit => "junit",
             Format::Sarif => "sarif",
@@ -83,13 +88,37 @@ impl Format {
     }
 }
 
-/// Writes a report. `color` is for text alone: whether the reader shows ANSI colours.
+/// How text is laid out. Other formats know none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether the reader shows ANSI colours.
+    pub color: bool,
+    /// The columns of a line.
+    pub columns: usize,
+    /// A person reads it on a terminal: what programs may look for can be said in plainer words.
+    pub terminal: bool,
+    /// Nothing but the findings.
+    pub quiet: bool,
+    /// All files and all rows of tables.
+    pub verbose: bool,
+    /// How many findings there are by rule, tool and file, in place of the findings.
+    pub statistics: bool,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { color: false, columns: 100, terminal: false, quiet: false, verbose: false, statistics: false }
+    }
+}
+
+/// Writes a report.
 ///
 /// # Errors
 /// What `out` says.
-pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Text => text::write(report, color, out),
+        Format::Text => text::write(report, style, out),
+        Format::Concise => text::concise(report, style, out),
         Format::Json => json::write(report, out),
         Format::Junit => junit::write(report, out),
         Format::Sarif => sarif::write(report, out),
@@ -124,6 +153,11 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
         || starts("{\"$schema\":\"https://json.schemastore.org/sarif-") && holds(start, "\"name\":\"toolreplay\"")
         || starts("<?xml ") && holds(start, "<testsuites") && (holds(start, "malformed-transcript") || end.len() < 200)
         || last_lines()
+}
+
+/// The address of a rule's page.
+fn page(rule: &Rule) -> String {
+    format!("{}/blob/main/docs/rules/{}.md", env!("CARGO_PKG_REPOSITORY"), rule.id)
 }
 
 /// The version in reports.

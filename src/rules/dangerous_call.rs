@@ -80,6 +80,10 @@ impl CallRule for DangerousCall {
         None
     }
 
+    fn part<'s>(&self, spot: &'s Spot) -> &'s str {
+        &spot.detail
+    }
+
     /// Of a call that never ran, the agent asked and did not get it.
     fn settle(&self, spot: &Spot, call: &Call) -> Option<Level> {
         Some(if call.ran() { spot.level } else { Level::Note })

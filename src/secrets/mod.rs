@@ -308,6 +308,9 @@ pub fn may_hold(text: &[u8]) -> bool {
     assigned::may_hold(text) || shapes::may_hold(text)
 }
 
+/// What stands in the place of a secret where a text is shown.
+pub const MASK: &str = "[secret]";
+
 /// A text that is to be shown, without its secrets.
 #[must_use]
 pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
@@ -318,7 +321,7 @@ pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for one in found {
         out.push_str(text.get(at..one.range.start).unwrap_or_default());
-        out.push_str("***");
+        out.push_str(MASK);
         at = one.range.end;
     }
     out.push_str(text.get(at..).unwrap_or_default());

@@ -243,7 +243,10 @@ fn suppressions_need_a_match() {
     }
     fs::write(project.path("toolreplay.toml"), suppress("tool = \"nobody\"")).unwrap();
     let ran = project.run(&["runs"]);
-    assert_eq!(ran.stderr, "warning: the suppression of tool 'nobody' (known) matched nothing; remove it\n");
+    let remark = "the suppression of tool 'nobody' (known) matched nothing; remove it\n";
+    assert!(ran.stdout.contains(&format!("remark: {remark}")) && ran.stderr.is_empty(), "{ran:?}");
+    let ran = project.run(&["runs", "--format", "json"]);
+    assert_eq!(ran.stderr, format!("warning: {remark}"));
 }
 
 /// Neither evidence that cannot be read nor evidence that was edited can be silenced, and a tool's name selects that tool.

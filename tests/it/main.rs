@@ -23,6 +23,7 @@ mod hostile;
 mod import;
 mod known_answers;
 mod layers;
+mod looks;
 mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -205,7 +205,7 @@ impl Report {
     /// What was looked at.
     #[getter]
     fn coverage(&self) -> Coverage {
-        let library::Coverage { files, calls, pairs, not_judged } = self.report.coverage.clone();
+        let library::Coverage { files, calls, pairs, not_judged, .. } = self.report.coverage.clone();
         Coverage { files, calls, pairs_compared: pairs, not_judged }
     }
 
@@ -306,7 +306,7 @@ impl Report {
 impl Report {
     fn written(&self, py: Python<'_>, format: Format) -> PyResult<String> {
         let mut out = Vec::new();
-        py.detach(|| report::write(&self.report, format, false, &mut out))?;
+        py.detach(|| report::write(&self.report, format, &report::Style::default(), &mut out))?;
         String::from_utf8(out).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
@@ -354,12 +354,16 @@ pub(crate) fn audit(
         min_level: level(min_level)?,
         allow_empty,
         suppressions: config.suppressions,
+        allow_loss: config.allow_loss,
         today: Some(today()),
         ..Settings::everything()
     };
     let trust = trust.map(Trust::parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
     let signing = Some(Signing { trust, required: require_signature });
-    let plan = Plan::Audit(Ruleset::audit(tool_set(&mutators), scope.clone()), options(format, allow_loss)?);
+    let lossy = settings.allow_loss.iter().filter(|entry| entry.holds(settings.today));
+    let allow_loss_in = lossy.filter_map(toolreplay::config::AllowLoss::pattern).collect();
+    let options = Options { allow_loss_in, ..options(format, allow_loss)? };
+    let plan = Plan::Audit(Ruleset::audit(tool_set(&mutators), scope.clone()), options);
     run(py, Command::Audit, sources, plan, scope, settings, How { threads, progress, signing })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::output::ReportTarget;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use toolreplay::finding::Level;
 use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
@@ -35,12 +35,59 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
 }
 
+/// Options that only some commands know, though the command line has them everywhere: those commands.
+const ONLY_IN: [(&str, &[&str]); 2] = [
+    ("threads", &["audit", "replay", "scope", "seal", "seal-all", "verify", "import", "tools", "policy"]),
+    ("verbose", &["audit", "replay", "scope", "seal-all", "verify"]),
+];
+
+impl Cli {
+    /// The command line as a parser knows it. An option is not shown where it would do nothing.
+    pub(crate) fn described() -> clap::Command {
+        let mut command = Cli::command();
+        // options of every command are handed down here
+        command.build();
+        let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+        for name in names.iter().filter(|name| *name != "help") {
+            for (option, _) in ONLY_IN.iter().filter(|(_, commands)| !commands.contains(&name.as_str())) {
+                command = command.mut_subcommand(name, |one| one.mut_arg(option, |option| option.hide(true)));
+            }
+        }
+        command
+    }
+
+    /// Reads the command line.
+    pub(crate) fn read() -> Result<Cli, clap::Error> {
+        let mut command = Cli::described();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        for (option, commands) in ONLY_IN {
+            let Some((name, own)) = matches.subcommand().filter(|(name, _)| !commands.contains(name)) else { continue };
+            let given = [&matches, own]
+                .iter()
+                .any(|matches| matches.value_source(option) == Some(clap::parser::ValueSource::CommandLine));
+            if given {
+                let what = format!("'--{option}' does nothing in '{name}'; it is for {}", commands.join(", "));
+                return Err(command.error(clap::error::ErrorKind::UnknownArgument, what));
+            }
+        }
+        Cli::from_arg_matches(&matches)
+    }
+}
+
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// When to colour text for a terminal
     #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
     pub(crate) color: When,
+
+    /// Say nothing but the findings and errors; the exit code stays
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Say more: every file, what each was taken for and why, and all rows of tables
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
 
     /// Threads to use; the outcome does not depend on it [default: the number of processors, at most 8]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -57,7 +104,7 @@ impl Common {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// If standard output is a terminal and NO_COLOR is not set
+    /// On a terminal, unless NO_COLOR is set; CLICOLOR_FORCE colours everywhere
     Auto,
     Always,
     Never,
@@ -163,6 +210,10 @@ pub(crate) struct AuditArgs {
     /// Read no configuration file
     #[arg(long)]
     pub(crate) no_config: bool,
+
+    /// Count the findings by rule, tool and file in the text report, in place of showing them
+    #[arg(long)]
+    pub(crate) statistics: bool,
 
     #[command(flatten)]
     pub(crate) reports: Reports,
@@ -335,7 +386,7 @@ pub(crate) struct FormatsArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Importing {
     /// Read the files in this format ('native' is that of transcripts) instead of telling it by their content
-    #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser)]
+    #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser(), hide_possible_values = true)]
     pub(crate) from: Option<FormatName>,
 
     /// Let recordings pass of which lines could not be read, or results have no call
@@ -404,11 +455,32 @@ fn text_size(text: &str) -> Result<u64, String> {
     }
 }
 
-fn from_parser(id: &str) -> Result<FormatName, String> {
-    FormatName::named(id).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|importer| importer.id).collect();
-        format!("no format is called '{id}'; there are native, {}", known.join(", "))
-    })
+fn from_parser() -> impl clap::builder::TypedValueParser<Value = FormatName> {
+    let known = ["native"].into_iter().chain(FORMATS.iter().map(|importer| importer.id));
+    PossibleValuesParser::new(known).try_map(|id| FormatName::named(&id).ok_or("no such format"))
+}
+
+/// Reads `FORMAT` or `FORMAT=PATH`; a shell completes the format.
+#[derive(Debug, Clone, Copy)]
+struct ReportParser;
+
+impl clap::builder::TypedValueParser for ReportParser {
+    type Value = ReportTarget;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<ReportTarget, clap::Error> {
+        clap::builder::StringValueParser::new()
+            .try_map(|text| ReportTarget::parse(&text))
+            .parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue> + '_>> {
+        Some(Box::new(Format::ALL.into_iter().map(|format| clap::builder::PossibleValue::new(format.name()))))
+    }
 }
 
 /// Which transcripts are sealed.
@@ -517,10 +589,10 @@ pub(crate) struct Mutators {
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
-    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
+    /// FORMAT is one of text, concise (one line a finding), json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
     /// in-toto predicate) and subjects (the digests of the files it is about). Where no other report goes to standard output,
     /// text does.
-    #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
+    #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportParser, hide_possible_values = true)]
     pub(crate) reports: Vec<ReportTarget>,
 
     /// Format of the report on standard output, or of the one that --output names

@@ -18,7 +18,7 @@ use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::limits::Limits;
-use toolreplay::report::Format;
+use toolreplay::report::{Format, Style};
 use toolreplay::rules::guards_evidence;
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
@@ -66,6 +66,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         fail_on: args.fail_on.unwrap_or(Level::Warning),
         min_level: args.min_level.unwrap_or(Level::Note),
         suppressions: config.config.suppressions,
+        allow_loss: config.config.allow_loss,
         today: Some(today()),
         allow_empty: args.allow_empty,
         baseline: baseline.flatten(),
@@ -73,7 +74,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     };
     let has_scope = scope.is_some();
     let ruleset = Ruleset::audit(mutators, scope.clone()).with_traits(traits);
-    let plan = Plan::Audit(ruleset, args.importing.options());
+    let lossy = settings.allow_loss.iter().filter(|entry| entry.holds(settings.today));
+    let allow_loss_in = lossy.filter_map(toolreplay::config::AllowLoss::pattern).collect();
+    let plan = Plan::Audit(ruleset, formats::Options { allow_loss_in, ..args.importing.options() });
     let so_far = Progress::default();
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
@@ -111,8 +114,11 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     attest::subjects(&mut report, &found.inputs, &targets);
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
-    let code = output::finish(&report, &targets, found.alone, common)?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    let style = Style { statistics: args.statistics, ..output::style(common) };
+    let code = output::finish(&report, &targets, found.alone, &style)?;
+    if !output::tells(&report, &targets, &style) {
+        report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    }
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
     }
@@ -158,7 +164,8 @@ fn read_scope(
     changes.extend(judged.change);
     match judged.text {
         Some(text) => {
-            ScopePolicy::read(&text).with_context(|| format!("{} of '{}'", path.display(), base.policy_name()))
+            let shown = format!("{} of '{}'", path.display(), base.policy_name());
+            ScopePolicy::read(&text).map_err(|error| exit::at(&shown, &text, (error.line, error.column), &error.what))
         }
         None => scope::read(path),
     }
@@ -241,7 +248,9 @@ impl Loaded {
                 std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?
             }
         };
-        let config = Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))?;
+        let config = Config::parse(&text).map_err(|error| {
+            exit::at(&shown, text.as_bytes(), (error.line as u64, error.column as u64), &error.what)
+        })?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         // a path below the working directory is shown without it
         let folder = folder.strip_prefix(&place.folder).map(Path::to_owned).unwrap_or(folder);

@@ -34,15 +34,15 @@ mod unread;
 mod verify;
 
 use args::{Cli, Command};
-use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return exit::code(output::usage(&error)),
     };
     let common = cli.common;
+    exit::speak(&common);
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(args, &common),
         Command::Replay(args) => replay::run(args, &common),

@@ -23,7 +23,7 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     report.held_against(&scope);
     attest::subjects(&mut report, &inputs, &targets);
     attest::judged_by(&mut report, &Place::current()?, None, [args.scope.as_path()], &targets)?;
-    let code = output::finish(&report, &targets, args.files.len() == 1, common)?;
+    let code = output::finish(&report, &targets, args.files.len() == 1, &output::style(common))?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     Ok(code)
 }
@@ -41,5 +41,5 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Policy> {
     if text.len() as u64 > MAX_SCOPE {
         bail!("the scope file {shown} is larger than {} MiB", MAX_SCOPE >> 20);
     }
-    Policy::read(&text).context(shown)
+    Policy::read(&text).map_err(|error| exit::at(&shown, &text, (error.line, error.column), &error.what))
 }

@@ -14,6 +14,7 @@ use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
 use toolreplay::engine::Judgement;
+use toolreplay::formats::{Opening, Options, open};
 use toolreplay::limits::Budget;
 use toolreplay::seal::{Chain, GENESIS, SealError, Sealed, seal, verify};
 use toolreplay::sealed_pair::{self, Difference};
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
     let mut report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
     attest::subjects(&mut report, &found.inputs, &targets);
-    let code = output::finish(&report, &targets, found.alone, common)?;
+    let code = output::finish(&report, &targets, found.alone, &output::style(common))?;
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");
     }
@@ -114,7 +115,9 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
             let mut out = io::BufWriter::new(&mut sealed);
             match seal(budget.lines(source), common.threads(), &mut out) {
                 Ok(links) => done = Some(links),
-                Err(SealError::Read(error)) => failure = Some(Failure::from(error)),
+                Err(SealError::Read(error)) => {
+                    failure = Some(Failure { help: way_out(input), ..Failure::from(error) });
+                }
                 Err(SealError::Write(error)) => return Err(error).context("cannot write a temporary file"),
             }
             io::Write::flush(&mut out).context("cannot write a temporary file")?;
@@ -141,6 +144,19 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
     let chain = Chain { links: links.links, head: links.head, start, head_line: links.links, broken: None };
     let judgement = Judgement { calls: links.links, ..Judgement::default() };
     Ok(Outcome { judgement, chain: Some(chain), failure: None, ..Outcome::default() })
+}
+
+/// What to do with a file that is no transcript.
+fn way_out(input: &Input) -> String {
+    let opened = input.open().ok().and_then(|source| open(source, input.path.as_deref(), &Options::default()).ok());
+    match opened {
+        Some(Opening::Foreign(foreign)) => format!(
+            "it is a recording ({}), not a transcript; 'toolreplay seal FILE -o FILE.sealed.jsonl' seals what an import \
+             makes of it",
+            foreign.importer.id
+        ),
+        _ => String::new(),
+    }
 }
 
 /// The outcome for a transcript that did more than grow since it was sealed.

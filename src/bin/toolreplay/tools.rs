@@ -1,7 +1,7 @@
 //! `toolreplay tools`: the tools of recordings, what is assumed of each, and why.
 
 use crate::args::{Common, ToolsArgs};
-use crate::exit::Outcome;
+use crate::exit::{self, Outcome};
 use crate::inputs::{self, Place};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
@@ -39,7 +39,8 @@ pub(crate) fn run(args: &ToolsArgs, common: &Common) -> Outcome {
 fn read_config(path: &Path) -> anyhow::Result<Config> {
     let shown = visible(&path.display().to_string()).into_owned();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))
+    Config::parse(&text)
+        .map_err(|error| exit::at(&shown, text.as_bytes(), (error.line as u64, error.column as u64), &error.what))
 }
 
 fn add(

@@ -51,7 +51,7 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     attest::subjects(&mut report, &inputs, &targets);
     let trusted = args.signing.trust.iter().map(PathBuf::as_path);
     attest::judged_by(&mut report, &Place::current()?, None, trusted, &targets)?;
-    let code = output::finish(&report, &targets, inputs.len() == 1, common)?;
+    let code = output::finish(&report, &targets, inputs.len() == 1, &output::style(common))?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     // the whole output of verify is fixed; a person is told all the same
     if unsigned && code == exit::CLEAN && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
