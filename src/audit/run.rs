@@ -296,6 +296,10 @@ fn one(
         }),
     });
     let mut outcome = outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
+    if let Some(failure) = outcome.failure.as_mut().filter(|_| input.path.is_none()) {
+        // there is no file that something could be done with
+        failure.help.clear();
+    }
     super::answers::explain(input, plan, &mut outcome);
     outcome
 }

@@ -67,8 +67,7 @@ fn row(reported: Reported<'_>) -> String {
         message.push_str(&format!(" ({})", cell(&line)));
     }
     let tool = cell(finding.tool_text());
-    let rule = format!("[{}]({})", finding.rule.id, super::page(finding.rule));
-    format!("| {} | {rule} | {place} | {index} | {tool} | {message} |\n", finding.level)
+    format!("| {} | {} | {place} | {index} | {tool} | {message} |\n", finding.level, finding.rule.id)
 }
 
 /// Writes rows while they fit, and how many did not.

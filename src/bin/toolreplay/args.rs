@@ -45,12 +45,14 @@ impl Cli {
     /// The command line as a parser knows it. An option is not shown where it would do nothing.
     pub(crate) fn described() -> clap::Command {
         let mut command = Cli::command();
-        // options of every command are handed down here
-        command.build();
         let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-        for name in names.iter().filter(|name| *name != "help") {
+        for name in names {
             for (option, _) in ONLY_IN.iter().filter(|(_, commands)| !commands.contains(&name.as_str())) {
-                command = command.mut_subcommand(name, |one| one.mut_arg(option, |option| option.hide(true)));
+                let Some(hidden) = command.get_arguments().find(|one| one.get_id() == option).cloned() else {
+                    continue;
+                };
+                // an option that a command has itself is not handed down to it
+                command = command.mut_subcommand(&name, |one| one.arg(hidden.hide(true)));
             }
         }
         command
