@@ -19,6 +19,7 @@ pub use changes::{
 };
 pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
 pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};
+pub(crate) use run::{Source, lost, no_recording, open, opened, read_all, told_apart as layout_of};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
 pub use sessions::sessions;
 pub use signatures::{Signing, beside, signature_lost, signatures, stands_beside};

@@ -292,13 +292,13 @@ fn one(
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
 }
 
-pub(super) type Source = Box<dyn Read + Send>;
+pub(crate) type Source = Box<dyn Read + Send>;
 
-fn open(input: &Input) -> Result<Source, Failure> {
+pub(crate) fn open(input: &Input) -> Result<Source, Failure> {
     input.open().map_err(|error| Failure::of_file(format!("cannot be opened: {error}")))
 }
 
-fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
+pub(crate) fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
     let opened = match &input.path {
         // in a folder there is much that is no recording
         Some(path) if !input.named => formats::open_found(source, path, options),
@@ -317,7 +317,7 @@ impl From<formats::ImportError> for Failure {
 }
 
 /// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
-fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
+pub(crate) fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
     let why = visible(&unknown.why).into_owned();
     if unknown.is_document() {
         return Err(Failure::of_file(format!("neither a transcript nor a recording: {why}")));
@@ -345,7 +345,24 @@ fn imported(
     empty: bool,
 ) -> Result<Outcome, Failure> {
     let (format, reason) = (foreign.importer.id, foreign.reason.clone());
-    let mut recording = Recording::to_judge(ruleset, options);
+    let mut imported = read_all(input, foreign, Recording::to_judge(ruleset, options), options, threads)?;
+    let judgement = imported.judge(ruleset).map_err(|error| Failure::from(formats::ImportError::Io(error)))?;
+    let failure = lost(&imported, empty || options.allow_loss);
+    let paths = imported.paths();
+    let Imported { books, unjudged, .. } = imported;
+    let files = 1 + input.more.len() as u64;
+    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, paths, unjudged });
+    Ok(Outcome { judgement, failure, import, ..Outcome::default() })
+}
+
+/// Reads all files of a recording, of which the first is open.
+pub(crate) fn read_all(
+    input: &Input,
+    foreign: Foreign,
+    mut recording: Recording,
+    options: &formats::Options,
+    threads: usize,
+) -> Result<Imported, Failure> {
     recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
     for more in &input.more {
         let failed = |failure: Failure| Failure { file: Some(more.source_file()), ..failure };
@@ -360,19 +377,11 @@ fn imported(
             }
         }
     }
-    let io = |error| Failure::from(formats::ImportError::Io(error));
-    let mut imported = recording.finish().map_err(io)?;
-    let judgement = imported.judge(ruleset).map_err(io)?;
-    let failure = lost(&imported, empty || options.allow_loss);
-    let paths = imported.paths();
-    let Imported { books, unjudged, .. } = imported;
-    let files = 1 + input.more.len() as u64;
-    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, paths, unjudged });
-    Ok(Outcome { judgement, failure, import, ..Outcome::default() })
+    recording.finish().map_err(|error| Failure::from(formats::ImportError::Io(error)))
 }
 
 /// What keeps an import from being whole.
-fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
+pub(crate) fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
     if imported.books.calls_in == 0 && !empty {
         let what = "EMPTY_INPUT: not a single call was found; is it the right format?".to_owned();
         return Some(Failure::of_file(what));
@@ -456,7 +465,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 }
 
 /// Which of the two a text is, by the fields of its first record, and the text from its start.
-pub(super) fn told_apart<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
+pub(crate) fn told_apart<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
     let mut start = Start::read(source, 64 << 10).map_err(|(_, error)| error)?;
     while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
         match start.grow(&Budget::default()) {

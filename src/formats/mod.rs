@@ -10,6 +10,7 @@
 //! Nothing is invented. What could not be imported is counted, with the place where it stands.
 
 mod archive;
+mod calls;
 mod capture_gaps;
 mod detect;
 mod effect;
@@ -30,11 +31,13 @@ mod session;
 mod store;
 mod stranger;
 mod unread;
+mod usage;
 mod vendors;
 mod verdict;
 mod warnings;
 mod write;
 
+pub(crate) use calls::{Recorded, each_record};
 pub use detect::From;
 pub use event::Location;
 pub use format::{Format, Options, may_be_recording, part_of};
@@ -44,8 +47,11 @@ pub(crate) use open::unpacked;
 pub use ordering::Agents;
 pub use reader::{Foreign, ImportError, Opening, Recording, Unknown, open, open_found};
 pub use session::{InSession, history, in_session};
+pub(crate) use store::{Handle, Store};
+pub use usage::Usage;
 pub use verdict::{Imported, Unjudged};
 pub use warnings::{Balance, Class, Code, Loss, Warning};
+pub(crate) use write::shown_time as rfc3339;
 pub use write::{JsonSideReport, Part};
 
 /// Every format besides the transcript itself.

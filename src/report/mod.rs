@@ -10,11 +10,14 @@ mod json;
 mod junit;
 mod markdown;
 mod outputs;
+mod runs;
 mod sarif;
+mod stats;
 mod subjects;
 mod text;
 
 pub use json::JsonReport;
+pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
 use std::io::{self, Write};
