@@ -15,11 +15,12 @@ mod suppress;
 pub use baseline::{Baseline, MAX_BASELINE};
 pub use chains::goes_on_from;
 pub use changes::{
-    Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart, unread,
+    Change, Policy, Review, Visibility, detect_layout, mismatch_finding, mismatches, policy_changed, seal_deleted,
+    seal_kept, unread,
 };
 pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
 pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};
-pub(crate) use run::{Source, lost, no_recording, open, opened, read_all, told_apart as layout_of};
+pub(crate) use run::{Source, lost, no_recording, open, opened, read_all, detect_layout as layout_of};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
 pub use sessions::sessions;
 pub use signatures::{Signing, beside, signature_lost, signatures, stands_beside};

@@ -11,7 +11,7 @@ use super::{Arguments, CallRule, Memo, Needs, Spot};
 use crate::call::Call;
 use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
-use crate::scope::{Applied, PolicyCall, Tally, Verdict};
+use crate::scope::{Applied, EntryUses, PolicyCall, Verdict};
 use crate::secrets;
 use crate::shell;
 use commands::UNKNOWN;
@@ -54,7 +54,7 @@ impl DangerousCall {
             ..PolicyCall::default()
         };
         // the rule of the scope counts what its entries were about, not this one
-        matches!(scope.policy.judge(&judged, &Tally::default()), Verdict::Allowed(_))
+        matches!(scope.policy.judge(&judged, &EntryUses::default()), Verdict::Allowed(_))
     }
 }
 

@@ -212,13 +212,13 @@ impl Reason {
 
 /// How many calls of a run each entry was about. Many threads may count at once.
 #[derive(Debug, Default)]
-pub struct Tally(Vec<AtomicU64>);
+pub struct EntryUses(Vec<AtomicU64>);
 
-impl Tally {
+impl EntryUses {
     /// Counts for the entries of a policy, all of them zero. A default one counts nothing.
     #[must_use]
-    pub fn of(policy: &Policy) -> Tally {
-        Tally((0..policy.entries.len()).map(|_| AtomicU64::new(0)).collect())
+    pub fn of(policy: &Policy) -> EntryUses {
+        EntryUses((0..policy.entries.len()).map(|_| AtomicU64::new(0)).collect())
     }
 
     fn add(&self, entry: usize) {
@@ -238,12 +238,12 @@ pub struct Applied {
     /// The policy.
     pub policy: Policy,
     /// The calls that its entries were about.
-    pub tally: Tally,
+    pub tally: EntryUses,
 }
 
 impl From<Policy> for Applied {
     fn from(policy: Policy) -> Applied {
-        Applied { tally: Tally::of(&policy), policy }
+        Applied { tally: EntryUses::of(&policy), policy }
     }
 }
 
@@ -264,14 +264,14 @@ impl Policy {
 
     /// Whether a file of version 1 lists the name whose canonical form (with its quotes) is `literal`. Counts its entry.
     #[must_use]
-    pub fn lists(&self, literal: &[u8], tally: &Tally) -> bool {
+    pub fn lists(&self, literal: &[u8], tally: &EntryUses) -> bool {
         let place = self.names.get(literal);
         place.iter().for_each(|place| tally.add(**place));
         place.is_some()
     }
 
     /// Judges a call, and counts the entries that were about it.
-    pub fn judge(&self, call: &PolicyCall<'_>, tally: &Tally) -> Verdict {
+    pub fn judge(&self, call: &PolicyCall<'_>, tally: &EntryUses) -> Verdict {
         let no = |reason, entry, (part, pointer): (String, String)| {
             Verdict::Overreach(Overreach { reason, entry, part: clip(&part, PART).into_owned(), pointer })
         };
@@ -370,7 +370,7 @@ impl Policy {
 
     /// What is odd about the file after a run: entries that another makes pointless, and those that were about no call.
     #[must_use]
-    pub fn remarks(&self, tally: &Tally) -> Vec<Remark> {
+    pub fn remarks(&self, tally: &EntryUses) -> Vec<Remark> {
         let mut remarks = self.pointless.clone();
         for (place, entry) in self.entries.iter().enumerate() {
             if tally.get(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {
