@@ -201,7 +201,7 @@ fn said(ruleset: &Ruleset, profile: &Profile, tool: &str, response: &[u8]) -> Op
 }
 
 /// What stands in the member that formats put an answer into: text as text, JSON that stands as text as JSON.
-fn plain(response: &[u8]) -> Vec<u8> {
+pub(crate) fn plain(response: &[u8]) -> Vec<u8> {
     let Ok(mut value) = view::only_value(response) else { return response.to_vec() };
     if value.is_object() && value.members().all(|(key, _)| key.is("content") || key.is("is_error")) {
         value = value.get("content").unwrap_or(value);

@@ -37,7 +37,7 @@ mod verdict;
 mod warnings;
 mod write;
 
-pub(crate) use calls::{Recorded, each_record};
+pub(crate) use calls::{Recorded, each_record, plain as plain_answer};
 pub use detect::From;
 pub use event::Location;
 pub use format::{Format, Options, may_be_recording, part_of};

@@ -4,6 +4,7 @@
 //! through `sanitize` on its way out. The same report gives the same bytes.
 
 mod attestation;
+mod diff;
 mod github;
 mod gitlab;
 mod json;
@@ -16,6 +17,7 @@ mod stats;
 mod subjects;
 mod text;
 
+pub use diff::{DiffFormat, DiffReport, JsonDiff};
 pub use json::JsonReport;
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 

@@ -138,17 +138,15 @@ impl Diff {
         let keys = |session: &Session| -> Vec<Key> { session.calls.iter().map(|call| Key::of(session, call)).collect() };
         let (ones, others) = (keys(a), keys(b));
         let mut steps = Vec::with_capacity(ones.len().max(others.len()));
-        let (mut at, mut other_at) = (0, 0);
         for stretch in align(&ones, &others) {
             steps.extend(stretch.only.0.clone().map(|a| Step { a: Some(a), b: None, kind: Kind::OnlyA }));
             steps.extend(stretch.only.1.clone().map(|b| Step { a: None, b: Some(b), kind: Kind::OnlyB }));
-            (at, other_at) = (stretch.only.0.end.max(at), stretch.only.1.end.max(other_at));
+            let (at, other_at) = (stretch.only.0.end, stretch.only.1.end);
             for step in 0..stretch.same {
                 let (one, other) = (at + step, other_at + step);
                 let kind = answers(&a.calls[one], &b.calls[other]);
                 steps.push(Step { a: Some(one), b: Some(other), kind });
             }
-            (at, other_at) = (at + stretch.same, other_at + stretch.same);
         }
         let steps = moved(steps, &ones, &others, a, b);
         let mut tally = Tally::default();

@@ -12,7 +12,7 @@ use crate::audit::{self, Failure, Input, Source};
 use crate::call::{Effect, Print, ResultState};
 use crate::engine::Ruleset;
 use crate::finding::SourceFile;
-use crate::formats::{self, Handle, Opening, Recorded, Recording, Store, Usage, Warning, each_record};
+use crate::formats::{self, Handle, Opening, Recorded, Recording, Store, Usage, Warning, each_record, plain_answer};
 use crate::rules::NON_DETERMINISM;
 use crate::tools::{ToolSet, Traits};
 use crate::transcript::{Layout, MAX_RECORDS};
@@ -178,6 +178,17 @@ impl Session {
     pub fn answer(&mut self, call: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let handle = self.calls.get(call).map(|call| call.answer).unwrap_or_default();
         self.store.get(handle, out)
+    }
+
+    /// What was answered, as JSON text, without what its format wraps around it: text as a string, and JSON that stands as
+    /// text as JSON. Two answers can be compared so, whatever they were recorded in.
+    ///
+    /// # Errors
+    /// A temporary file that cannot be read.
+    pub fn answer_as_said(&mut self, call: usize) -> io::Result<Vec<u8>> {
+        let mut answer = Vec::new();
+        self.answer(call, &mut answer)?;
+        Ok(if answer.is_empty() { answer } else { plain_answer(&answer) })
     }
 
     /// Further answers to a call, as JSON texts.

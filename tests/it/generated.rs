@@ -32,6 +32,8 @@ fn command_line_reference() {
         "redact",
         "formats",
         "verify",
+        "stats",
+        "diff",
         "keygen",
         "trace proxy",
         "trace run",

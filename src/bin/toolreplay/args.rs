@@ -8,6 +8,7 @@ use toolreplay::finding::Level;
 use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
 use toolreplay::limits::{Budget, Limits};
 use toolreplay::report::Format;
+use toolreplay::tools::Pointer;
 use toolreplay::{rules, schema};
 
 const EXAMPLES: &str = "\
@@ -89,6 +90,10 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Record an agent's model requests, and show recordings
     Trace(crate::trace::TraceCommand),
+    /// Count calls, failures, repeats, time and tokens of recordings, by tool, agent and session
+    Stats(StatsArgs),
+    /// Compare two runs call by call: the first difference, calls of one alone, calls that were answered differently
+    Diff(DiffArgs),
     /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
     Tools(ToolsArgs),
     /// Say what a rule means, why it matters and what to do
@@ -483,6 +488,90 @@ pub(crate) struct ToolsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Recordings of any format, transcripts, folders of them and globs; '-' is standard input
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// A table, or JSON that 'toolreplay schema stats' describes
+    #[arg(long, value_enum, default_value_t = TableFormat::Text, value_name = "FORMAT")]
+    pub(crate) format: TableFormat,
+
+    /// Write to a file instead, whole or not at all
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Let a run pass that found not a single call
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A recording of any format, or the folder of one session; '-' is standard input
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+
+    /// The recording to compare it with; its format may be another one
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+
+    /// A field that makes no difference, in arguments and answers of every tool, as a JSON Pointer such as /took or /**/id;
+    /// repeatable. What '[tools]' and '[compare]' in the configuration say is left out as well
+    #[arg(long, value_name = "POINTER", value_parser = pointer_parser)]
+    pub(crate) ignore: Vec<Pointer>,
+
+    /// Text, JSON that 'toolreplay schema diff' describes, or a page
+    #[arg(long, value_enum, default_value_t = DiffFormatArg::Text, value_name = "FORMAT")]
+    pub(crate) format: DiffFormatArg,
+
+    /// Write to a file instead, whole or not at all
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormatArg {
+    Text,
+    Json,
+    Html,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// The rule's id; without one, all rules are listed
     #[arg(value_name = "RULE", value_parser = PossibleValuesParser::new(rules::RULES.map(|rule| rule.id)))]
@@ -542,6 +631,10 @@ fn level_parser() -> impl clap::builder::TypedValueParser<Value = Level> {
 
 fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).map(|name| Format::named(&name).unwrap_or(Format::Text))
+}
+
+fn pointer_parser(text: &str) -> Result<Pointer, String> {
+    Pointer::parse(text).ok_or_else(|| "expected a JSON Pointer such as /meta/request_id or /**/took".to_owned())
 }
 
 fn digest_parser(text: &str) -> Result<String, String> {

@@ -8,6 +8,7 @@ mod blob;
 mod changes;
 mod closed;
 mod completions;
+mod diff;
 mod exit;
 mod explain;
 mod formats;
@@ -27,7 +28,9 @@ mod schema;
 mod scope;
 mod seal;
 mod seal_all;
+mod sessions;
 mod signing;
+mod stats;
 mod tools;
 mod trace;
 mod unread;
@@ -56,6 +59,8 @@ fn main() -> ExitCode {
         Command::Keygen(args) => keygen::run(&args),
         Command::Policy(args) => args.run(&common),
         Command::Trace(args) => args.run(&common),
+        Command::Diff(args) => diff::run(&args, &common),
+        Command::Stats(args) => stats::run(&args, &common),
         Command::Tools(args) => tools::run(&args, &common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
