@@ -2,9 +2,9 @@
 //! rather than judged. They come from the same readers, in the same order and with the same numbers as where they are
 //! judged.
 
-use super::effect::Profile;
+use super::effect::{Profile, Words};
 use super::event::{Flags, Location};
-use super::facts::{self, Around, CallFacts, Words};
+use super::facts::{self, Around, CallFacts};
 use super::marks;
 use super::native;
 use super::pairing::Pairing;

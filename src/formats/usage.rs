@@ -128,7 +128,11 @@ fn cost_of(value: Value<'_>) -> Option<u64> {
     if !(0.0..1e9).contains(&dollars) {
         return None;
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^60 and not negative by the line above")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "below 2^60 and not negative by the line above"
+    )]
     let billionths = (dollars * BILLION).round() as u64;
     Some(billionths)
 }
@@ -150,9 +154,18 @@ mod tests {
                 r#"{"input_tokens":10,"cache_read_input_tokens":90,"cache_creation_input_tokens":5,"output_tokens":7}"#,
                 (105, 90, 7, None),
             ),
-            (r#"{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":90}}"#, (100, 90, 7, None)),
-            (r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":90},"output_tokens":7}"#, (100, 90, 7, None)),
-            (r#"{"input_tokens":100,"cached_input_tokens":90,"output_tokens":7,"reasoning_output_tokens":3}"#, (100, 90, 7, None)),
+            (
+                r#"{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":90}}"#,
+                (100, 90, 7, None),
+            ),
+            (
+                r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":90},"output_tokens":7}"#,
+                (100, 90, 7, None),
+            ),
+            (
+                r#"{"input_tokens":100,"cached_input_tokens":90,"output_tokens":7,"reasoning_output_tokens":3}"#,
+                (100, 90, 7, None),
+            ),
             (r#"{"input":100,"output":7,"cached":90,"thoughts":3,"total":200}"#, (100, 90, 10, None)),
             (r#"{"input":10,"output":7,"reasoning":3,"cache":{"read":90,"write":5}}"#, (105, 90, 10, None)),
             (r#"{"total_cost_usd":0.25}"#, (0, 0, 0, Some(250_000_000))),
@@ -164,7 +177,16 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_count() {
-        for text in ["[]", "null", "{}", r#"{"input_tokens":-1}"#, r#"{"input_tokens":1.5}"#, r#"{"cost":-1}"#, r#"{"cost":1e300}"#, r#"{"cost":"nan"}"#] {
+        for text in [
+            "[]",
+            "null",
+            "{}",
+            r#"{"input_tokens":-1}"#,
+            r#"{"input_tokens":1.5}"#,
+            r#"{"cost":-1}"#,
+            r#"{"cost":1e300}"#,
+            r#"{"cost":"nan"}"#,
+        ] {
             assert_eq!(of(text), None, "{text}");
         }
         let mut most = Usage { input: u64::MAX, ..Usage::default() };

@@ -4,20 +4,18 @@
 //! through `sanitize` on its way out. The same report gives the same bytes.
 
 mod attestation;
-mod diff;
 mod github;
 mod gitlab;
 mod json;
 mod junit;
 mod markdown;
 mod outputs;
-mod runs;
 mod sarif;
-mod stats;
 mod subjects;
 mod text;
+mod runs;
+mod stats;
 
-pub use diff::{DiffFormat, DiffReport, JsonDiff};
 pub use json::JsonReport;
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
@@ -130,6 +128,3 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
         || starts("<?xml ") && holds(start, "<testsuites") && (holds(start, "malformed-transcript") || end.len() < 200)
         || last_lines()
 }
-
-/// The version in reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -19,7 +19,7 @@ pub(super) struct JsonTool {
 }
 
 impl JsonTool {
-    pub(super) const OURS: JsonTool = JsonTool { name: "toolreplay", version: super::VERSION };
+    pub(super) const OURS: JsonTool = JsonTool { name: "toolreplay", version: env!("CARGO_PKG_VERSION") };
 }
 
 /// What models used, as far as the recording says it.
@@ -138,10 +138,7 @@ mod tests {
 
     #[test]
     fn numbers_read_as_people_write_them() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(count),
-            ["0", "999", "1,000", "1,234,567"].map(str::to_owned)
-        );
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"].map(str::to_owned));
         let second = 1_000_000_000;
         assert_eq!(
             [5_000_000, 1_250_000_000, 61 * second, 3_720 * second].map(time),

@@ -18,9 +18,8 @@ const ROWS: usize = 30;
 /// # Errors
 /// What `out` says.
 pub fn write_stats(stats: &Stats, out: &mut dyn Write) -> io::Result<()> {
-    let head = [
-        "session", "format", "calls", "failed", "not run", "no answer", "repeats", "took", "tokens in", "out", "cost",
-    ];
+    let head =
+        ["session", "format", "calls", "failed", "not run", "no answer", "repeats", "took", "tokens in", "out", "cost"];
     let mut table = Table::new(&head);
     let mut sessions: Vec<&SessionStats> = stats.sessions.iter().collect();
     sessions.sort_by_key(|session| Reverse(session.sum.counts.calls));

@@ -3,8 +3,8 @@
 //! In time that does not grow by the square of their lengths, whatever they hold.
 
 use imara_diff::{Algorithm, Diff, Token};
-use std::hash::Hash;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// A stretch in which the sequences are the same, behind one in which they are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ mod tests {
     fn long_sequences_that_share_everything_and_no_order_are_aligned() {
         let count = 100_000_u32;
         let one: Vec<u32> = (0..count).collect();
-        let scattered = |by: u32| (0..count).map(|at| (u64::from(at) * u64::from(by) % u64::from(count)) as u32);
+        let scattered = |by: u32| (0..count).map(move |at| (u64::from(at) * u64::from(by) % u64::from(count)) as u32);
         for other in [
             one.iter().rev().copied().collect::<Vec<u32>>(),
             scattered(34_567).collect(),

@@ -4,7 +4,7 @@
 //! says the same, whichever way its format wraps it. So two runs can be compared whatever they were recorded in.
 
 use super::align::align;
-use super::{Session, SessionCall};
+use super::read::{Session, SessionCall};
 use crate::call::Print;
 use std::collections::{HashMap, VecDeque};
 
@@ -135,7 +135,8 @@ impl Diff {
     /// Compares two sessions that were read with the same ruleset.
     #[must_use]
     pub fn of(a: &Session, b: &Session) -> Diff {
-        let keys = |session: &Session| -> Vec<Key> { session.calls.iter().map(|call| Key::of(session, call)).collect() };
+        let keys =
+            |session: &Session| -> Vec<Key> { session.calls.iter().map(|call| Key::of(session, call)).collect() };
         let (ones, others) = (keys(a), keys(b));
         let mut steps = Vec::with_capacity(ones.len().max(others.len()));
         for stretch in align(&ones, &others) {

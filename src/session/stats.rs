@@ -1,6 +1,6 @@
 //! What sessions came to: calls, failures, repeats, time and tokens, by tool, agent and session.
 
-use super::{Session, SessionCall};
+use super::read::{Session, SessionCall};
 use crate::audit::Failure;
 use crate::formats::Usage;
 use std::collections::BTreeMap;

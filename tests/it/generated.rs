@@ -33,7 +33,6 @@ fn command_line_reference() {
         "formats",
         "verify",
         "stats",
-        "diff",
         "keygen",
         "trace proxy",
         "trace run",

@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Importing, Mutators};
 use crate::exit;
-use crate::inputs::{self, Place};
+use crate::inputs::{self, Surroundings};
 use crate::progress;
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use toolreplay::session::{self, Session};
 use toolreplay::tools::{ToolSet, Traits};
 
 /// The configuration that is named, else the nearest one from the working directory up to the root of the repository.
-pub(crate) fn configuration(place: &Place, named: Option<&Path>, none: bool) -> anyhow::Result<Config> {
+pub(crate) fn configuration(place: &Surroundings, named: Option<&Path>, none: bool) -> anyhow::Result<Config> {
     let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(place.bounds()));
     let found = || folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.symlink_metadata().is_ok());
     let path = match named {
@@ -40,7 +40,7 @@ pub(crate) fn ruleset(config: &Config, mutators: &Mutators, traits: Traits) -> R
 }
 
 /// The recordings behind paths, each with all its files, and how many files were left out.
-pub(crate) fn find(place: &Place, paths: &[PathBuf], common: &Common) -> anyhow::Result<(Vec<Input>, u64)> {
+pub(crate) fn find(place: &Surroundings, paths: &[PathBuf], common: &Common) -> anyhow::Result<(Vec<Input>, u64)> {
     if paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         bail!("standard input is named twice, and can be read only once");
     }

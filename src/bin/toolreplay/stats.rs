@@ -1,16 +1,16 @@
 //! `toolreplay stats`: what recordings came to, by tool, agent and session.
 
 use crate::args::{Common, StatsArgs, TableFormat};
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
-use crate::inputs::Place;
+use crate::inputs::Surroundings;
 use crate::{output, sessions};
 use std::path::Path;
 use toolreplay::report;
 use toolreplay::session::stats::{SessionStats, Stats};
 
-pub(crate) fn run(args: &StatsArgs, common: &Common) -> Outcome {
-    let place = Place::current()?;
+pub(crate) fn run(args: &StatsArgs, common: &Common) -> Exit {
+    let place = Surroundings::current()?;
     let config = sessions::configuration(&place, args.config.as_deref(), args.no_config)?;
     let ruleset = sessions::ruleset(&config, &args.mutators, config.traits());
     let (inputs, passed_over) = sessions::find(&place, &args.paths, common)?;
