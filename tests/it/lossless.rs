@@ -377,9 +377,9 @@ fn check(writer: &Writer, calls: u32, changes: &[Change]) {
         }
     };
     let mut imported = import(writer, text.clone());
-    let books = imported.books;
+    let balance = imported.balance;
     let context = || format!("{}: {:?}\n{text}", writer.id, imported.warnings);
-    assert!(books.balance(), "{}", context());
+    assert!(balance.holds(), "{}", context());
     // a call that stands there whole is a record
     let mut there: Vec<u32> = units.iter().flat_map(|unit| unit.calls.clone()).collect();
     there.sort_unstable();
@@ -388,9 +388,9 @@ fn check(writer: &Writer, calls: u32, changes: &[Change]) {
     // what lacks no more than its last bracket may be read all the same, and is said to be cut
     let most = |least: usize| least as u64..=(least + cut.len()) as u64;
     if writer.once {
-        assert!(most(there.len()).contains(&books.records), "{}", context());
+        assert!(most(there.len()).contains(&balance.records), "{}", context());
     } else if writer.id != "swe-agent" {
-        assert!(most(lines).contains(&books.records), "{}", context());
+        assert!(most(lines).contains(&balance.records), "{}", context());
     }
     // what was cut is named, and fails the run unless it is the end of the file
     let lost = imported.loss().is_some();

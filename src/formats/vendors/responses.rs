@@ -2,7 +2,7 @@
 //!
 //! The same items are what Codex keeps in its rollouts; `codex` reads them through [`item`].
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::format::Format;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static RESPONSES: Format = Format {
     id: "openai-responses",
     title: "OpenAI Responses API items",
-    lies: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
+    found_in: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
     recognise,
     extract,
     items: false,
@@ -54,7 +54,7 @@ fn is_list(list: Value<'_>) -> bool {
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if value.is_array() {
-        return (document && is_list(value) && !openai::has_chat_calls(value))
+        return (document && is_list(value) && !messages::has_chat_calls(value))
             .then_some("that is a list of items of the Responses API");
     }
     let [output, object, response, params] = value.fields(&["output", "object", "response", "responses_create_params"]);
@@ -69,7 +69,7 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     if record.is_array() {
-        return lists(&[record], out);
+        return lists(&[record], None, out);
     }
     let names = ["response", "responses_create_params", "request", "body", "input", "output"];
     let [response, params, request, body, input, output] = record.fields(&names);
@@ -81,12 +81,13 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         (None, Some(None)) => out.unknown("response without 'output'", record),
         (own, inner) => parts.extend([own, inner.flatten()].into_iter().flatten()),
     }
-    lists(&parts, out);
+    let usage = record.get("usage").or_else(|| response?.get("usage"));
+    lists(&parts, usage, out);
 }
 
 /// The items of lists that follow each other. A log of requests holds in each all that was said before: one that begins
 /// with all of another goes on with that one.
-fn lists(parts: &[Value<'_>], out: &mut Out<'_>) {
+fn lists(parts: &[Value<'_>], usage: Option<Value<'_>>, out: &mut Out<'_>) {
     let told = parts.iter().flat_map(|part| part.items()).filter_map(identity);
     let told: Vec<Vec<u8>> = told.collect();
     out.conversation_of(told.iter());
@@ -102,6 +103,8 @@ fn lists(parts: &[Value<'_>], out: &mut Out<'_>) {
             }
         }
     }
+    // behind what is new of it: what belongs to the rest was counted with that
+    out.usage(usage, None, None);
 }
 
 /// What tells an item from others, whether it is what a model wrote or what a client sends back of it: clients leave out
@@ -235,7 +238,7 @@ pub(in crate::formats) fn item(
             flags.set(Flags::TWICE);
             let noted = call(Cow::Borrowed(tool), args, id.or_else(own), flags, out);
             if let Some(body) = result.or(results).or(outputs).filter(|body| !body.is_null()) {
-                out.answer(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
+                out.result(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
             }
         }
         "mcp_call" => {
@@ -252,7 +255,7 @@ pub(in crate::formats) fn item(
                 };
                 let mut answer = ToolResult::new(item, To::Call(noted), body);
                 answer.failed = error.is_some();
-                out.answer(answer);
+                out.result(answer);
             }
         }
         kind if kind.ends_with("_output")
@@ -261,7 +264,7 @@ pub(in crate::formats) fn item(
             let output = item.get("output").or_else(|| item.get("tools"));
             let mut answer = ToolResult::new(item, To::Id(id.or_else(own).unwrap_or_default()), Body::Value(output));
             read(&mut answer, output);
-            out.answer(answer);
+            out.result(answer);
         }
         _ => return false,
     }
