@@ -68,6 +68,8 @@ pub mod config;
 
 pub mod audit;
 
+pub mod session;
+
 pub mod report;
 
 pub mod schema;

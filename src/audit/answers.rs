@@ -1,7 +1,7 @@
 //! Findings about answers that changed are told what changed: the recording is read once more. What cannot be read a second
 //! time, such as standard input, has no such lines; nothing else of a report depends on them.
 
-use super::run::{Input, Outcome, Plan};
+use super::outcome::{Input, Outcome};
 use crate::engine::Ruleset;
 use crate::finding::{Finding, Place, SourceFile};
 use crate::formats::{self, Answers, Differences, ImportError, Opening, Recording};
@@ -16,8 +16,7 @@ const MOST: usize = 200;
 const READ_TWICE: u64 = 64 << 20;
 
 /// Adds to each finding about a changed answer what changed.
-pub(super) fn explain(input: &Input, plan: &Plan, outcome: &mut Outcome) {
-    let Plan::Audit(ruleset, options) = plan else { return };
+pub(super) fn explain(input: &Input, ruleset: &Ruleset, options: &formats::Options, outcome: &mut Outcome) {
     let wanted: Vec<Answers> =
         outcome.judgement.findings.iter().filter(|f| is_wanted(f)).filter_map(pair).take(MOST).collect();
     if wanted.is_empty() {

@@ -13,8 +13,11 @@ mod outputs;
 mod sarif;
 mod subjects;
 mod text;
+mod runs;
+mod stats;
 
 pub use json::JsonReport;
+pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
 use crate::finding::Rule;
@@ -159,6 +162,3 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
 fn page(rule: &Rule) -> String {
     format!("{}/blob/main/docs/rules/{}.md", env!("CARGO_PKG_REPOSITORY"), rule.id)
 }
-
-/// The version in reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -2,10 +2,10 @@
 //!
 //! Every line starts with words of our own: a name or path from outside must not be able to start one.
 
-mod coverage;
-mod findings;
 mod palette;
 mod tables;
+mod findings;
+mod coverage;
 
 use super::Style;
 use crate::audit::{Command, FileReport, Report};

@@ -353,6 +353,7 @@ pub(crate) fn audit(
         fail_on: level(fail_on)?,
         min_level: level(min_level)?,
         allow_empty,
+        rules: toolreplay::rules::selection(&config.select, &config.ignore).map_err(PyValueError::new_err)?,
         suppressions: config.suppressions,
         allow_loss: config.allow_loss,
         today: Some(today()),
@@ -626,7 +627,7 @@ fn transcript_of(
                 let column = u64::from(place.column);
                 return Err(library::Failure { line: place.line, column, ..library::Failure::of_file(what) });
             }
-            if imported.books.calls_in == 0 && !allow_loss {
+            if imported.balance.calls_in == 0 && !allow_loss {
                 let what = "not a single call was found; is it the right format?".to_owned();
                 return Err(library::Failure::of_file(what));
             }

@@ -2,7 +2,7 @@
 //!
 //! The same items are what Codex keeps in its rollouts; `codex` reads them through [`item`].
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::format::Format;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static RESPONSES: Format = Format {
     id: "openai-responses",
     title: "OpenAI Responses API items",
-    lies: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
+    found_in: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
     recognise,
     extract,
     items: false,
@@ -54,7 +54,7 @@ fn is_list(list: Value<'_>) -> bool {
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if value.is_array() {
-        return (document && is_list(value) && !openai::has_chat_calls(value))
+        return (document && is_list(value) && !messages::has_chat_calls(value))
             .then_some("that is a list of items of the Responses API");
     }
     let [output, object, response, params] = value.fields(&["output", "object", "response", "responses_create_params"]);
@@ -68,34 +68,79 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    out.event(Event::Scope);
     if record.is_array() {
-        return list(record, out);
+        return lists(&[record], None, out);
     }
-    let [response, params, input, output] = record.fields(&["response", "responses_create_params", "input", "output"]);
-    for part in [params.and_then(|params| params.get("input")), input] {
-        // a text in place of items is a person's words
-        if let Some(part) = part.filter(|part| part.is_array()) {
-            list(part, out);
-        }
-    }
+    let names = ["response", "responses_create_params", "request", "body", "input", "output"];
+    let [response, params, request, body, input, output] = record.fields(&names);
+    // a text in place of items is a person's words
+    let asked = [params, request, body].into_iter().flatten().filter_map(|part| part.get("input")).chain(input);
+    let mut parts: Vec<Value<'_>> = asked.filter(|part| part.is_array()).collect();
     match (output, response.map(|response| response.get("output"))) {
         (None, None) => out.unknown("neither a response nor items", record),
         (None, Some(None)) => out.unknown("response without 'output'", record),
-        (own, inner) => {
-            for part in [own, inner.flatten()].into_iter().flatten() {
-                list(part, out);
+        (own, inner) => parts.extend([own, inner.flatten()].into_iter().flatten()),
+    }
+    let usage = record.get("usage").or_else(|| response?.get("usage"));
+    lists(&parts, usage, out);
+}
+
+/// The items of lists that follow each other. A log of requests holds in each all that was said before: one that begins
+/// with all of another goes on with that one.
+fn lists(parts: &[Value<'_>], usage: Option<Value<'_>>, out: &mut Out<'_>) {
+    let told = parts.iter().flat_map(|part| part.items()).filter_map(identity);
+    let told: Vec<Vec<u8>> = told.collect();
+    out.conversation_of(told.iter());
+    let mut number = 0;
+    for part in parts {
+        for value in out.listed(Some(*part), "items") {
+            if identity(value).is_some() {
+                out.event(Event::Message(number));
+                number += 1;
+            }
+            if !item(value, None, Flags::NO_COPY, |_, _| {}, out) {
+                silent(value, out);
             }
         }
     }
+    // behind what is new of it: what belongs to the rest was counted with that
+    out.usage(usage, None, None);
 }
 
-fn list(items: Value<'_>, out: &mut Out<'_>) {
-    for value in out.listed(Some(items), "items") {
-        if !item(value, None, Flags::NO_COPY, |_, _| {}, out) {
-            silent(value, out);
+/// What tells an item from others, whether it is what a model wrote or what a client sends back of it: clients leave out
+/// ids, states and what the model thought.
+fn identity(item: Value<'_>) -> Option<Vec<u8>> {
+    if !item.is_object() {
+        return None;
+    }
+    let [kind, role, call_id, name, arguments, input, output, action, content] =
+        item.fields(&["type", "role", "call_id", "name", "arguments", "input", "output", "action", "content"]);
+    let kind = text(kind).filter(|kind| !kind.is_empty()).unwrap_or(Cow::Borrowed("message"));
+    if &*kind == "reasoning" {
+        return None;
+    }
+    let mut told = kind.into_owned().into_bytes();
+    for part in [role, call_id, name, arguments, input, output, action] {
+        told.push(0);
+        match part.map(|part| (part.as_str(), part)) {
+            Some((Some(words), _)) => told.extend_from_slice(words.as_bytes()),
+            Some((None, value)) => told.extend_from_slice(value.text()),
+            None => {}
         }
     }
+    told.push(0);
+    match content.filter(|content| !content.is_array()) {
+        Some(content) => told.extend_from_slice(content.as_str().unwrap_or_default().as_bytes()),
+        None => {
+            for part in content.into_iter().flat_map(Value::items) {
+                match part.get("text").and_then(Value::as_str) {
+                    Some(words) => told.extend_from_slice(words.as_bytes()),
+                    None => told.extend_from_slice(part.text()),
+                }
+            }
+        }
+    }
+    Some(told)
 }
 
 /// Items that are neither calls nor results.
@@ -193,7 +238,7 @@ pub(in crate::formats) fn item(
             flags.set(Flags::TWICE);
             let noted = call(Cow::Borrowed(tool), args, id.or_else(own), flags, out);
             if let Some(body) = result.or(results).or(outputs).filter(|body| !body.is_null()) {
-                out.answer(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
+                out.result(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
             }
         }
         "mcp_call" => {
@@ -210,7 +255,7 @@ pub(in crate::formats) fn item(
                 };
                 let mut answer = ToolResult::new(item, To::Call(noted), body);
                 answer.failed = error.is_some();
-                out.answer(answer);
+                out.result(answer);
             }
         }
         kind if kind.ends_with("_output")
@@ -219,7 +264,7 @@ pub(in crate::formats) fn item(
             let output = item.get("output").or_else(|| item.get("tools"));
             let mut answer = ToolResult::new(item, To::Id(id.or_else(own).unwrap_or_default()), Body::Value(output));
             read(&mut answer, output);
-            out.answer(answer);
+            out.result(answer);
         }
         _ => return false,
     }
