@@ -235,7 +235,7 @@ impl AllowLoss {
     /// Whether it is in force.
     #[must_use]
     pub fn holds(&self, today: Option<Date>) -> bool {
-        !self.expires.zip(today).is_some_and(|(expires, today)| today > expires)
+        self.expires.zip(today).is_none_or(|(expires, today)| today <= expires)
     }
 
     /// The glob. The configuration was refused if there is none.
