@@ -18,6 +18,7 @@ mod view;
 
 pub use mask::{Masker, is_mark};
 pub use names::{fold, is_secret_name, is_token_name};
+pub(crate) use recording::clean;
 pub use recording::{Changes, RedactError, redact};
 
 use crate::json::view::only_value;

@@ -13,6 +13,7 @@ use toolreplay::{rules, schema};
 const EXAMPLES: &str = "\
 Examples:
   toolreplay audit transcripts/ --scope scope.json    audit a folder, as CI does
+  toolreplay view session.jsonl --open                a page of one run, in the browser
   toolreplay replay session.jsonl                     one transcript against itself
   toolreplay scope session.jsonl scope.json           one transcript against a scope
   toolreplay seal session.jsonl -o session.sealed.jsonl
@@ -67,6 +68,8 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Audit files, folders and globs with every rule: the command for CI
     Audit(AuditArgs),
+    /// Write recordings as a page to be looked at: what went wrong and where, every call, what was answered
+    View(ViewArgs),
     /// Judge transcripts against themselves: changed answers and redundant calls
     Replay(ReplayArgs),
     /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed
@@ -101,7 +104,7 @@ pub(crate) enum Command {
     Version,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct AuditArgs {
     /// Files, folders (searched by the names that recordings have, hidden ones left out) and globs; '-' is standard
     /// input. Transcripts, sealed ones (which are verified) and the formats that 'toolreplay formats' lists are told
@@ -166,6 +169,45 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub(crate) reports: Reports,
+}
+
+/// What is shown on a page, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// Recordings in any format, transcripts, sealed ones, folders of them and globs
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write the page to this file, '-' for standard output [default: the recording's name with .html, in the working
+    /// directory, where nothing but a page of toolreplay is replaced]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+
+    /// Show secrets as they were recorded
+    #[arg(long)]
+    pub(crate) unmasked: bool,
+
+    /// Scope file: the tools that the agent may call
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scope: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
 }
 
 #[derive(Debug, Args)]
@@ -238,7 +280,7 @@ pub(crate) struct Sign {
 }
 
 /// Whose signatures count.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Signing {
     /// File of the keys whose signatures on sealed transcripts count: lines that keygen wrote, or of OpenSSH's
     /// allowed_signers
@@ -332,7 +374,7 @@ pub(crate) struct FormatsArgs {
 }
 
 /// How recordings in other formats are read.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Importing {
     /// Read the files in this format ('native' is that of transcripts) instead of telling it by their content
     #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser)]
@@ -371,7 +413,7 @@ impl Importing {
 }
 
 /// How long lines may be.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct LineBound {
     /// The longest line that is read, such as 100M [default and most: 640M]
     #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
@@ -504,7 +546,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Which tools change state.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Mutators {
     /// Tool that changes state, besides write_file, delete_file, create_file, move_file and run_command; repeatable
     #[arg(long = "mutator", value_name = "NAME")]
@@ -512,14 +554,14 @@ pub(crate) struct Mutators {
 }
 
 /// Which reports are written where.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
     /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
-    /// in-toto predicate) and subjects (the digests of the files it is about). Where no other report goes to standard output,
-    /// text does.
+    /// in-toto predicate), subjects (the digests of the files it is about) and html (a page to be looked at). Where no other
+    /// report goes to standard output, text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
     pub(crate) reports: Vec<ReportTarget>,
 
@@ -530,6 +572,16 @@ pub(crate) struct Reports {
     /// Write that report to a file instead, whole or not at all
     #[arg(short, long, value_name = "PATH", action = ArgAction::Set)]
     pub(crate) output: Option<PathBuf>,
+
+    /// Nothing but a page is written, by `view`.
+    #[arg(skip)]
+    pub(crate) page: Option<Page>,
+}
+
+/// How `view` writes its page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) unmasked: bool,
 }
 
 fn level_parser() -> impl clap::builder::TypedValueParser<Value = Level> {

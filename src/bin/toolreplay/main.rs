@@ -32,6 +32,7 @@ mod tools;
 mod trace;
 mod unread;
 mod verify;
+mod view;
 
 use args::{Cli, Command};
 use clap::Parser as _;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     let common = cli.common;
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(args, &common),
+        Command::View(args) => view::run(args, &common),
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
