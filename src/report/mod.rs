@@ -139,6 +139,3 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
 pub fn is_page(start: &[u8]) -> bool {
     start.starts_with(page::START.as_bytes())
 }
-
-/// The version in reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,18 +1,14 @@
 //! `toolreplay view`: recordings as a page to be looked at. It is an audit whose one report is the page.
 
-use crate::args::{AuditArgs, Common, Page, Reports, ViewArgs};
-use crate::exit::{self, Outcome};
-use crate::output::{self, ReportTarget};
-use crate::{audit, guard};
+use crate::args::{AuditArgs, Common, Page, ReportTarget, Reports, ViewArgs};
+use crate::exit::{self, Exit};
+use crate::{audit, guard, output};
 use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use toolreplay::audit::{Failure, Input, Plan};
-use toolreplay::formats::Options;
 use toolreplay::report::Format;
-use toolreplay::session::{self, Session};
 
-pub(crate) fn run(args: ViewArgs, common: &Common) -> Outcome {
+pub(crate) fn run(args: ViewArgs, common: &Common) -> Exit {
     if args.paths.iter().any(|path| path.as_os_str() == "-") {
         bail!("a page is made in two readings, and standard input can be read only once; save it to a file first");
     }
@@ -54,17 +50,6 @@ fn of_recording(paths: &[PathBuf]) -> anyhow::Result<PathBuf> {
         bail!("{} is there already and no page of toolreplay; name another file with --output", path.display());
     }
     Ok(path)
-}
-
-/// The calls of a file that was audited. Standard input cannot be read again.
-pub(crate) fn session(input: &Input, plan: &Plan, threads: usize) -> Option<Result<Session, Failure>> {
-    let Plan::Audit(ruleset, options) = plan else { return None };
-    if input.path.is_none() {
-        let what = "standard input can be read only once; save it to a file".to_owned();
-        return Some(Err(Failure::of_file(what)));
-    }
-    let options = Options { allow_loss: true, ..options.clone() };
-    session::read(input, &options, ruleset, threads).transpose()
 }
 
 /// Shows a file as the desktop does.

@@ -1,11 +1,9 @@
 //! What a page knows of a run before any text is opened: its verdict in words, its findings, and of every call what the
 //! list and the timeline show. The shape is the page's own: the script beside this file reads it, and nobody else.
 
-use super::PageOptions;
 use super::mask::Masking;
 use super::pack::Packer;
-use super::Sessions;
-use crate::audit::{FileReport, Report, Verdict};
+use crate::audit::{Failure, FileReport, Report, Verdict};
 use crate::call::{Effect, Print, ResultState};
 use crate::excerpt;
 use crate::finding::{Finding, Level};
@@ -15,6 +13,16 @@ use crate::session::{Session, SessionCall};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+
+/// Where a page finds the calls of a file: `None` where they cannot be read again.
+pub type Sessions<'s> = dyn FnMut(&FileReport) -> Option<Result<Session, Failure>> + 's;
+
+/// What is on a page besides a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageOptions {
+    /// Show secrets as they were recorded.
+    pub unmasked: bool,
+}
 
 /// Calls that one page shows.
 const MOST_CALLS: usize = 200_000;

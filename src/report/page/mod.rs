@@ -6,15 +6,15 @@
 //! While the page is written one recording at a time is read; the texts of its calls go out in chunks, and the index of all
 //! calls comes last.
 
-mod index;
 mod mask;
 mod pack;
+mod index;
 
-use crate::audit::{Failure, FileReport, Report};
+use crate::audit::Report;
 use crate::sanitize::html;
-use crate::session::Session;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+pub use index::{PageOptions, Sessions};
 use index::Index;
 use pack::Packer;
 use sha2::{Digest as _, Sha256};
@@ -37,16 +37,6 @@ const SCRIPT: &str = concat!(
 
 /// Findings that a reader without scripts sees.
 const WITHOUT_SCRIPT: usize = 25;
-
-/// Where a page finds the calls of a file: `None` where they cannot be read again.
-pub type Sessions<'s> = dyn FnMut(&FileReport) -> Option<Result<Session, Failure>> + 's;
-
-/// What is on a page besides a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PageOptions {
-    /// Show secrets as they were recorded.
-    pub unmasked: bool,
-}
 
 /// The page of a report whose calls are not at hand: its findings.
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -92,7 +82,7 @@ fn shell_start(title: &str, out: &mut dyn Write) -> io::Result<()> {
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
         hash(SCRIPT),
         hash(STYLE),
-        super::VERSION,
+        env!("CARGO_PKG_VERSION"),
         html(title),
     )
 }
