@@ -31,7 +31,7 @@ const made = (name, text, ...args) => {
   return page;
 };
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-lcd-text'] });
 
 /** A page, with everything noted that it should not do. */
 const opened = async (path, options = {}) => {
@@ -97,7 +97,7 @@ const firstGlance = async () => {
   check((await title(page)).startsWith(`${worst.index} ${worst.tool}`), 'the gravest finding is open', await title(page));
   check((await page.textContent('#detail-body')).includes(worst.message), 'its message is shown');
   const stats = await page.textContent('#stats');
-  for (const word of ['31calls', '8failed', '1never ran', '3agents', 'tokens read']) check(stats.includes(word), `${word} among the numbers`, stats);
+  for (const word of ['calls31', 'failed8', 'never ran1', 'agents3', 'tokens read']) check(stats.includes(word), `${word} among the numbers`, stats);
   // drawn: not one colour alone
   const colors = await page.evaluate(() => {
     const canvas = document.querySelector('#canvas');
@@ -112,22 +112,22 @@ const firstGlance = async () => {
 
 const filtersAndSearch = async () => {
   const page = await opened(sample);
-  const choose = (id, value) => page.selectOption(`#${id}`, value);
-  await choose('by-tool', { label: 'Bash (16)' });
-  equal(await count(page), '16 of 31', 'calls of one tool');
+  const choose = (id, value) => page.selectOption(`#${id}`, value, { timeout: 5_000 });
+  await choose('by-tool', { label: 'Bash (17)' });
+  equal(await count(page), '17 of 31', 'calls of one tool');
   await choose('by-outcome', 'failed');
   equal(await count(page), '7 of 31', 'that failed');
   await page.click('#clear');
   equal(await count(page), '31', 'all again');
   await choose('by-outcome', 'repeated');
-  equal(await count(page), `${report.findings.length > 0 ? 8 : 0} of 31`, 'made before');
+  equal(await count(page), '7 of 31', 'made before');
   await choose('by-outcome', '');
   await choose('by-level', 'error');
   equal(await count(page), '1 of 31', 'with errors');
   await choose('by-level', 'any');
   equal(await count(page), '8 of 31', 'with findings');
   await choose('by-level', '');
-  await choose('by-agent', { label: 'explore (5)' });
+  await choose('by-agent', { label: 'agent:explore (5)' });
   equal(await count(page), '5 of 31', 'of one agent');
   await page.keyboard.press('Escape');
   await page.fill('#search', 'CHANGELOG');
@@ -141,8 +141,8 @@ const filtersAndSearch = async () => {
   check((await page.textContent('#room')).includes('No call fits'), 'says that nothing fits');
   await page.click('#clear');
   // a finding whose call a filter hides is shown all the same
-  await choose('by-agent', { label: 'explore (5)' });
-  await page.click('.finding:last-child button');
+  await choose('by-agent', { label: 'agent:explore (5)' });
+  await page.locator('.finding button').last().click();
   equal(await count(page), '31', 'the filter gives way');
   quiet(page, 'filters');
   await page.close();
@@ -197,10 +197,16 @@ const keys = async () => {
   await press('+');
   await press('+');
   check(await page.evaluate(() => document.querySelector('#scroll').scrollWidth > 2 * document.querySelector('#scroll').clientWidth), '+ zooms');
-  const box = await page.locator('#canvas').boundingBox();
-  await page.mouse.move(box.x + 30, box.y + 12);
-  check((await page.textContent('#tip')).length > 3, 'the timeline tells the call under the pointer');
-  await page.mouse.click(box.x + 30, box.y + 12);
+  const spot = await page.evaluate(() => {
+    const canvas = document.querySelector('#canvas').getBoundingClientRect();
+    const whole = (canvas.width - 8) * timeline.zoom;
+    return [canvas.left + 5 + timeline.axis.from(4) * whole - document.querySelector('#scroll').scrollLeft, canvas.top + 12];
+  });
+  await page.mouse.move(...spot);
+  check((await page.textContent('#tip')).startsWith('4  Bash'), 'the timeline tells the call under the pointer', await page.textContent('#tip'));
+  await press('j');
+  await page.mouse.click(...spot);
+  check((await title(page)).startsWith('4 '), 'and opens it', await title(page));
   await detail(page);
   quiet(page, 'keys');
   await page.close();

@@ -168,11 +168,11 @@ const tally = (values) => {
 const fillFilters = () => {
   const { calls, index, levels } = state;
   const most = (counts) => [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-  choices('by-tool', 'All tools', most(tally(calls.tool)).map(([tool, count]) => [tool, index.tools[tool], count]));
-  choices('by-agent', 'All agents', [...tally(calls.lane)].map(([lane, count]) => [lane, laneName(lane), count]));
+  choices('by-tool', 'Tool', most(tally(calls.tool)).map(([tool, count]) => [tool, index.tools[tool], count]));
+  choices('by-agent', 'Agent', [...tally(calls.lane)].map(([lane, count]) => [lane, laneName(lane), count]));
   const graded = tally(levels);
   const withFindings = calls.count - (graded.get(0) || 0);
-  choices('by-level', 'All levels', [
+  choices('by-level', 'Level', [
     ...(withFindings ? [['any', 'with findings', withFindings]] : []),
     ...[3, 2, 1].filter((level) => graded.get(level)).map((level) => [LEVELS[level], LEVELS[level], graded.get(level)]),
   ]);
@@ -184,7 +184,7 @@ const fillFilters = () => {
     troubles += isTrouble(call) ? 1 : 0;
     repeats += calls.repeats[call];
   }
-  choices('by-outcome', 'All outcomes', [
+  choices('by-outcome', 'Outcome', [
     ...(troubles ? [['trouble', 'failed or never ran', troubles]] : []),
     ...Object.keys(OUTCOMES).filter((outcome) => outcomes.get(outcome)).map((outcome) => [outcome, OUTCOMES[outcome], outcomes.get(outcome)]),
     ...(repeats ? [['repeated', 'made before', repeats]] : []),

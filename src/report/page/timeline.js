@@ -100,14 +100,18 @@ const paintTimeline = () => {
     const left = x(axis.from(call));
     return [left, Math.max(NARROWEST, x(axis.to(call)) - left - (whole / calls.count > 5 ? 1 : 0)), calls.lane[call] * LANE];
   };
-  const each = (draw) => {
+  const each = (draw, hidden = false) => {
     for (let call = 0; call < calls.count; call += 1) {
+      if (hidden === (!shown || shown.has(call))) continue;
       const [left, wide, top] = box(call);
-      if (left + wide < 0 || left > width) continue;
-      ink.globalAlpha = shown && !shown.has(call) ? 0.18 : 1;
-      draw(call, left, wide, top);
+      if (left + wide >= 0 && left <= width) draw(call, left, wide, top);
     }
   };
+  // what a filter hides is still where it was
+  each((call, left, wide, top) => {
+    ink.fillStyle = colors.line;
+    ink.fillRect(left, top + 7, wide, 11);
+  }, true);
   each((call, left, wide, top) => {
     ink.fillStyle = colors[EFFECTS[calls.effect[call]]];
     ink.fillRect(left, top + 7, wide, 11);
@@ -130,7 +134,6 @@ const paintTimeline = () => {
       ink.fill();
     });
   }
-  ink.globalAlpha = 1;
   if (state.chosen >= 0) {
     const [left, wide, top] = box(state.chosen);
     ink.strokeStyle = colors.focus;
@@ -159,10 +162,13 @@ const callAt = (event) => {
 
 const setZoom = (zoom) => {
   const scroll = byId('scroll');
-  const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / (scroll.clientWidth * timeline.zoom);
+  const width = scroll.clientWidth;
+  // around the chosen call, else around what is in the middle
+  const middle = state.chosen >= 0 ? timeline.axis.from(state.chosen) : (scroll.scrollLeft + width / 2) / (width * timeline.zoom);
   timeline.zoom = Math.min(512, Math.max(1, zoom));
-  byId('width').style.width = `${scroll.clientWidth * timeline.zoom}px`;
-  scroll.scrollLeft = middle * scroll.clientWidth * timeline.zoom - scroll.clientWidth / 2;
+  byId('width').style.width = `${width * timeline.zoom}px`;
+  byId('width').style.height = timeline.zoom > 1 ? '1px' : '0';
+  scroll.scrollLeft = middle * width * timeline.zoom - width / 2;
   drawTimeline();
 };
 
