@@ -36,6 +36,8 @@ pub mod limits;
 
 pub mod secrets;
 
+pub mod excerpt;
+
 pub mod transcript;
 
 pub mod finding;
@@ -65,6 +67,8 @@ pub mod sealed_pair;
 pub mod config;
 
 pub mod audit;
+
+pub mod session;
 
 pub mod report;
 

@@ -14,9 +14,12 @@ mod page;
 mod sarif;
 mod subjects;
 mod text;
+mod runs;
+mod stats;
 
 pub use json::JsonReport;
 pub use page::{PageOptions, Sessions, write_page};
+pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
 use std::io::{self, Write};

@@ -8,6 +8,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// What stands in the place of a secret where a text is shown.
+pub const MASK: &str = "[secret]";
+
 const OPEN: &[u8] = b"[REDACTED:";
 
 /// Makes the marks of one recording.

@@ -217,7 +217,7 @@ impl<'r> Index<'r> {
             self.shown.troubles.push(trouble);
         }
         // a file without calls may be one whose reading failed, and then fails again
-        if !file.aside && file.twin.is_none() && file.is_judged() {
+        if !file.aside && file.repeats.is_none() && file.is_judged() {
             match sessions(file) {
                 Some(Ok(session)) => {
                     self.with_calls = true;
@@ -235,7 +235,7 @@ impl<'r> Index<'r> {
                 }
                 None => {}
             }
-        } else if let Some(twin) = file.twin.and_then(|twin| self.report.files.get(twin)) {
+        } else if let Some(twin) = file.repeats.and_then(|twin| self.report.files.get(twin)) {
             let twin = self.name(&twin.path);
             self.shown.said.push(format!("{path}: sealed, with the calls of {twin}"));
         }
