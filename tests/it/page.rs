@@ -68,7 +68,9 @@ fn every_call_is_there_with_its_texts() {
         let marks = response.as_object_mut().unwrap().remove("$import").unwrap();
         let (arguments, answer) = page.texts(call);
         assert_eq!(serde_json::from_str::<Value>(&arguments).unwrap(), record["args"], "{call}");
-        let expected = if answer.is_empty() { response == serde_json::json!({}) } else {
+        let expected = if answer.is_empty() {
+            response == serde_json::json!({})
+        } else {
             serde_json::from_str::<Value>(&answer).unwrap() == response
         };
         assert!(expected, "{call}: {answer} and {response}");
@@ -232,7 +234,8 @@ fn a_page_is_not_much_larger_than_what_it_shows() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below
     };
-    let words: Vec<String> = (0..800).map(|_| (0..3 + next(7)).map(|_| (b'a' + next(26) as u8) as char).collect()).collect();
+    let words: Vec<String> =
+        (0..800).map(|_| (0..3 + next(7)).map(|_| (b'a' + next(26) as u8) as char).collect()).collect();
     let mut text = String::new();
     for index in 0..1_000 {
         let answer: Vec<&str> = (0..400).map(|_| words[next(800) as usize].as_str()).collect();

@@ -37,7 +37,7 @@ pub(crate) enum When {
     Never,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct AuditArgs {
     /// Files, folders (searched by the names that recordings have, hidden ones left out) and globs; '-' is standard
     /// input. Transcripts, sealed ones (which are verified) and the formats that 'toolreplay formats' lists are told

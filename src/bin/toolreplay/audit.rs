@@ -10,8 +10,8 @@ use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Baseline, Change, Command, FileReport, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report, Settings, Signing,
-    Verdict,
+    self, Baseline, Change, Command, FileReport, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report,
+    Settings, Signing, Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;

@@ -62,12 +62,8 @@ fn open(path: &Path) -> anyhow::Result<()> {
     } else {
         "xdg-open"
     };
-    let started = Command::new(program)
-        .arg(&full)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+    let started =
+        Command::new(program).arg(&full).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     started.with_context(|| format!("the page is written, and '{program}', which shows it, cannot be started"))?;
     Ok(())
 }

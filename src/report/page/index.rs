@@ -398,7 +398,9 @@ impl<'r> Index<'r> {
             clean: format!("Nothing was found in what was judged: {} compared.", counted(coverage.pairs, "pair")),
             no_calls: match self.with_calls {
                 true => "There is no call in it.",
-                false => "The calls are not in this page: 'toolreplay view' and 'toolreplay audit --report html=FILE' put them there.",
+                false => {
+                    "The calls are not in this page: 'toolreplay view' and 'toolreplay audit --report html=FILE' put them there."
+                }
             },
             ..self.shown
         }

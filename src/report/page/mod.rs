@@ -14,8 +14,8 @@ use crate::audit::Report;
 use crate::sanitize::html;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-pub use index::{PageOptions, Sessions};
 use index::Index;
+pub use index::{PageOptions, Sessions};
 use pack::Packer;
 use sha2::{Digest as _, Sha256};
 use std::io::{self, Write};
@@ -118,8 +118,7 @@ mod tests {
         shell_end(&mut page).unwrap();
         let page = String::from_utf8(page).unwrap();
         let policy = between(&page, "Content-Security-Policy\" content=\"", "\"");
-        for (open, close, directive) in
-            [("<script>", "</script>", "script-src"), ("<style>", "</style>", "style-src")]
+        for (open, close, directive) in [("<script>", "</script>", "script-src"), ("<style>", "</style>", "style-src")]
         {
             assert_eq!(page.matches(open).count(), 1);
             let hash = STANDARD.encode(Sha256::digest(between(&page, open, close).as_bytes()));

@@ -96,7 +96,8 @@ mod tests {
     fn chunks_are_read_back() {
         let mut page = Vec::new();
         let mut packer = Packer::new(&mut page);
-        let texts = [("a".repeat(10), "b".repeat(CHUNK)), ("c".to_owned(), String::new()), ("d".repeat(9), "e".repeat(9))];
+        let texts =
+            [("a".repeat(10), "b".repeat(CHUNK)), ("c".to_owned(), String::new()), ("d".repeat(9), "e".repeat(9))];
         let spots: Vec<Spot> =
             texts.iter().map(|(one, other)| packer.put(one.as_bytes(), other.as_bytes()).unwrap().unwrap()).collect();
         packer.finish().unwrap();
