@@ -2,7 +2,7 @@
 # Looks at pages in a real browser without a window: run.sh BINARY WORK
 # WORK is a folder for what is installed (node_modules) and written (pages, pictures). The browser is Debian's Chromium, or
 # the one that CHROMIUM names. Where no browser can be had it says so and checks nothing.
-# With --picture the picture of the README is made anew.
+# --picture behind these makes the picture of the README anew, --bench measures how large pages are and how fast they open.
 set -euo pipefail
 
 binary=$(realpath "$1")
@@ -43,5 +43,5 @@ if ! cmp -s "$here/package.json" "$work/installed.json"; then
     cp "$here/package.json" "$work/installed.json"
 fi
 # the modules are found beside the script
-cp "$here/check.mjs" "$here/hostile.mjs" "$work/"
+cp "$here"/*.mjs "$work/"
 CHROMIUM=$browser node "$work/check.mjs" "$binary" "$work" "${3:-}"
