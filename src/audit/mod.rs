@@ -17,7 +17,7 @@ pub use chains::goes_on_from;
 pub use changes::{
     Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart, unread,
 };
-pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
+pub use recordings::{changed_in_checkout, is_recording, recording_gone, recording_kept, seal_went};
 pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
 pub use sessions::sessions;

@@ -2,7 +2,7 @@
 
 use crate::engine::{Judgement, Ruleset};
 use crate::finding::{Finding, Fingerprint, SourceFile};
-use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, Seen, Unknown};
+use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, Seen, Stranger, Unknown};
 use crate::json::view;
 use crate::limits::{Ahead, Budget, Exceeded, Start, Turns};
 use crate::rules;
@@ -145,8 +145,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// How a recording in another format was imported.
     pub import: Option<Import>,
-    /// It is no recording, and nobody said that it is one.
-    pub passed_over: bool,
+    /// It is no recording, and nobody said that it is one: what it is instead.
+    pub passed_over: Option<Stranger>,
 }
 
 /// How a recording in another format was imported.
@@ -271,7 +271,7 @@ fn one(
             Opening::Native(source) => judged(counted(source), ruleset, threads),
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, false),
             Opening::Unknown(unknown) => no_recording(unknown, threads),
-            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
+            Opening::Other(stranger) => Ok(Outcome { passed_over: Some(stranger), ..Outcome::default() }),
         }),
         Plan::Verify(head, _) => verified(counted(Box::new(budget.lines(source))), head.as_deref(), threads),
         Plan::Audit(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
@@ -286,7 +286,7 @@ fn one(
             }
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, true),
             Opening::Unknown(unknown) => no_recording(unknown, threads),
-            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
+            Opening::Other(stranger) => Ok(Outcome { passed_over: Some(stranger), ..Outcome::default() }),
         }),
     });
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })

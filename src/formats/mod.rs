@@ -10,6 +10,7 @@
 //! Nothing is invented. What could not be imported is counted, with the place where it stands.
 
 mod archive;
+mod beside;
 mod capture_gaps;
 mod detect;
 mod effect;
@@ -35,6 +36,7 @@ mod verdict;
 mod warnings;
 mod write;
 
+pub use beside::has_calls_of_its_own;
 pub use detect::From;
 pub use event::Location;
 pub use format::{Format, Options, may_be_recording, part_of};
@@ -42,7 +44,7 @@ pub use inventory::{Inventory, ToolSeen, Why, built_in};
 pub use native::{NativeJudge, Seen, judge};
 pub(crate) use open::unpacked;
 pub use ordering::Agents;
-pub use reader::{Foreign, ImportError, Opening, Recording, Unknown, open, open_found};
+pub use reader::{Foreign, ImportError, Opening, Recording, Stranger, Unknown, open, open_found};
 pub use session::{InSession, history, in_session};
 pub use verdict::{Imported, Unjudged};
 pub use warnings::{Balance, Class, Code, Loss, Warning};
