@@ -106,7 +106,9 @@ mod tests {
             path
         };
         let call = |id: &str| {
-            format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"x\",\"input\":{{\"type\":\"tool_use\"}}}}]}}}}\n")
+            format!(
+                "{{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"x\",\"input\":{{\"type\":\"tool_use\"}}}}]}}}}\n"
+            )
         };
         let session = file("s.jsonl", &(call("a") + &call("b")));
         let other = file("agent-1.jsonl", &call("c"));

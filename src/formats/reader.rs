@@ -265,7 +265,9 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
 /// Those of [`open`].
 pub fn open_found(source: Source, path: &Path, options: &Options) -> Result<Opening, ImportError> {
     let unknown = match open(source, Some(path), options) {
-        Err(ImportError::Other(why)) if !format::has_agents_name(path) => return Ok(Opening::Other(Stranger::new(why))),
+        Err(ImportError::Other(why)) if !format::has_agents_name(path) => {
+            return Ok(Opening::Other(Stranger::new(why)));
+        }
         Ok(Opening::Unknown(unknown)) => unknown,
         opening => return opening,
     };
@@ -509,7 +511,7 @@ impl Recording {
     pub fn finish(mut self) -> io::Result<Imported> {
         self.pairing.settle(self.unanswered)?;
         let order = ordering::order(&mut self.pairing, self.options.agents);
-        if self.pairing.books.calls_in == 0 {
+        if self.pairing.balance.calls_in == 0 {
             let what = "not a single call was found; is it the right format?";
             self.pairing.tally.warn(Code::EmptyInput, "", Location::default(), 1, what);
         }

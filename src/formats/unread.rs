@@ -59,7 +59,8 @@ pub(crate) fn is_call(value: Value<'_>) -> bool {
         let (key, text) = (plain(&key.name()), member.as_str());
         match &*key {
             "type" | "kind" | "event" | "role" | "method" => {
-                kind |= text.is_some_and(|text| speaks_of_calls(&text) || matches!(&*plain(&text), "tool" | "toolscall"));
+                kind |=
+                    text.is_some_and(|text| speaks_of_calls(&text) || matches!(&*plain(&text), "tool" | "toolscall"));
             }
             "name" | "tool" | "toolname" | "functionname" => name |= text.is_some(),
             "args" | "arguments" | "toolinput" | "toolargs" => {

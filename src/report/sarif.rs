@@ -4,7 +4,6 @@
 //! repository; no passing and no suppressed results, which would show as alerts; no `automationDetails`, which would
 //! override the category of the upload; an `invocations` entry that says success, for findings are no failed run.
 
-use super::VERSION;
 use crate::audit::{Report, Reported, Verdict};
 use crate::finding::{Finding, Level, Place, Rule};
 use crate::rules::{Decision, NON_DETERMINISM, RULES};
@@ -13,8 +12,8 @@ use serde::Serialize as _;
 use serde_json::json;
 use serde_json::ser::{CompactFormatter, Serializer};
 use serde_sarif::sarif::{
-    ArtifactLocation, CodeFlow, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag, Region,
-    ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, ThreadFlow,
+    ArtifactLocation, CodeFlow, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag,
+    Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, ThreadFlow,
     ThreadFlowLocation, Tool, ToolComponent,
 };
 use std::borrow::Cow;
@@ -54,7 +53,7 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
     }
     let driver = ToolComponent::builder()
         .name("toolreplay")
-        .semantic_version(VERSION)
+        .semantic_version(env!("CARGO_PKG_VERSION"))
         .information_uri(env!("CARGO_PKG_REPOSITORY"))
         .rules(rules)
         .properties(properties([

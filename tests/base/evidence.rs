@@ -139,8 +139,7 @@ fn attributes_that_change_nothing_and_edits_are_no_finding() {
         use sha2::Digest as _;
         hex::encode(sha2::Sha256::digest(&plain))
     };
-    let pointer =
-        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {}\n", plain.len());
+    let pointer = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {}\n", plain.len());
     repository.write("runs/a.jsonl", pointer);
     repository.commit("pointer");
     repository.write(".gitattributes", "*.jsonl filter=lfs diff=lfs merge=lfs -text\n");
@@ -173,4 +172,58 @@ fn a_submodule_that_is_not_there_is_told() {
         let ran = outer.run(&["audit", "--strict", "--fail-on", "error", "runs"]);
         assert!(ran.code == 1 && ran.stdout.contains("error[unread-recording]"), "{forget}: {ran:?}");
     }
+}
+
+/// What the base has as it is, is left out and counted; a touched part of a session is a touched session.
+#[test]
+fn only_what_is_touched_is_judged() {
+    let repeated = records(&["write_file", "a", "a"]);
+    let session = |text: &str| {
+        format!(
+            "{{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"{text}\",\"parentUuid\":null,\"isSidechain\":false,\
+             \"version\":\"2.1.0\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{{\"role\":\"assistant\",\"id\":\"{text}\",\
+             \"content\":[{{\"type\":\"tool_use\",\"id\":\"{text}\",\"name\":\"Read\",\"input\":{{\"file_path\":\"{text}\"}}}}]}}}}\n"
+        )
+    };
+    type Change = fn(&Repository);
+    let changes: [(&str, Change, u64, u64); 5] = [
+        ("nothing", |_| {}, 0, 3),
+        ("a new file", |r| r.write("runs/new.jsonl", records(&["a"])), 1, 3),
+        ("the seal", |r| r.write("runs/b.sealed.jsonl", "{}\n"), 2, 1),
+        ("an agent's file", |r| r.write("runs/s/subagents/agent-1.meta.json", "{\"toolUseId\":\"y\"}"), 1, 2),
+        ("a file that is gone", |r| fs::remove_file(r.path("runs/s/subagents/agent-1.meta.json")).unwrap(), 1, 2),
+    ];
+    for (what, change, files, left_out) in changes {
+        let repository = Repository::new();
+        repository.write("runs/a.jsonl", &repeated);
+        repository.write("runs/s.jsonl", session("one"));
+        repository.write("runs/s/subagents/agent-1.jsonl", session("two"));
+        repository.write("runs/s/subagents/agent-1.meta.json", "{\"toolUseId\":\"x\"}");
+        repository.write("runs/b.jsonl", records(&["b"]));
+        repository.commit("base");
+        if what == "the seal" {
+            assert_eq!(repository.run(&["seal-all", "runs/b.jsonl"]).code, 0);
+            repository.commit("sealed");
+        }
+        change(&repository);
+        let ran = repository.run(&["audit", "--base", "HEAD", "--changed-only", "--format", "json", "runs"]);
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{what}: {ran:?}"));
+        let judged = report["files"].as_array().unwrap().len() as u64;
+        let words = format!("{left_out} recording{} that the base", if left_out == 1 { "" } else { "s" });
+        assert_eq!(judged, files, "{what}: {report}");
+        assert!(report["coverage"].to_string().contains(&words), "{what}: {report}");
+        let passes = matches!(what, "nothing" | "a new file");
+        assert!(!passes || ran.code == 0, "{what}: {ran:?}");
+    }
+    let repository = sealed(&["a"]);
+    assert_eq!(repository.run(&["audit", "--changed-only", "runs"]).code, 2);
+    repository.write("toolreplay.toml", "baseline = \"known.json\"\n");
+    repository.write("known.json", "{}");
+    repository.commit("baseline");
+    assert_eq!(repository.run(&["audit", "--base", "HEAD", "--changed-only", "runs"]).code, 2);
+    // and nothing is no recording
+    fs::remove_dir_all(repository.path("runs")).unwrap();
+    repository.write("runs/README", "x");
+    let ran = repository.run(&["audit", "--no-config", "--base", "HEAD", "--changed-only", "--seals-only", "runs"]);
+    assert_ne!(ran.code, 0, "{ran:?}");
 }

@@ -388,7 +388,10 @@ fn results_say_where_exactly_and_how_it_came_to_it() {
     let run = &log["runs"][0];
     for rule in run["tool"]["driver"]["rules"].as_array().unwrap() {
         let uri = rule["helpUri"].as_str().unwrap();
-        assert!(uri.starts_with("https://") && uri.ends_with(&format!("/{}.md", rule["id"].as_str().unwrap())), "{uri}");
+        assert!(
+            uri.starts_with("https://") && uri.ends_with(&format!("/{}.md", rule["id"].as_str().unwrap())),
+            "{uri}"
+        );
     }
     let results = run["results"].as_array().unwrap();
     let changed = results.iter().find(|result| result["ruleId"] == "non-determinism").unwrap();
@@ -405,14 +408,19 @@ fn results_say_where_exactly_and_how_it_came_to_it() {
         }
     }
     // the argument that a scope forbids has columns of its own
-    let scope = r#"{"version": 2, "allowed_tools": [{"tool": "Bash", "command": {"arg": "command", "prefixes": ["ls"]}}]}"#;
+    let scope =
+        r#"{"version": 2, "allowed_tools": [{"tool": "Bash", "command": {"arg": "command", "prefixes": ["ls"]}}]}"#;
     let call = record(0, "Bash", r#"{"command":"touch x"}"#, "{}");
     let project = Project::new(&[("a.jsonl", &call), ("scope.json", scope)]);
     let ran = project.run(&["a.jsonl", "--scope", "scope.json", "--format", "sarif"]);
     let log: Value = serde_json::from_str(&ran.stdout).unwrap();
     let region = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
     let start = call.find("\"touch x\"").unwrap() as u64 + 1;
-    assert_eq!((region["startColumn"].as_u64(), region["endColumn"].as_u64()), (Some(start), Some(start + 9)), "{region}");
+    assert_eq!(
+        (region["startColumn"].as_u64(), region["endColumn"].as_u64()),
+        (Some(start), Some(start + 9)),
+        "{region}"
+    );
     let ran = project.run(&["a.jsonl", "--scope", "scope.json", "--format", "github"]);
     assert!(ran.stdout.contains(&format!(",line=1,endLine=1,col={start},endColumn={},", start + 9)), "{}", ran.stdout);
 }

@@ -1,17 +1,17 @@
 //! `toolreplay audit`: every rule over many files, for CI.
 
-use crate::args::{AuditArgs, Common};
+use crate::args::{AuditArgs, Common, ReportTarget};
 use crate::base::Base;
-use crate::exit::{self, Outcome};
-use crate::inputs::{self, Place};
-use crate::output::{self, ReportTarget};
+use crate::exit::{self, Exit};
+use crate::inputs::{self, Surroundings};
+use crate::output;
 use crate::{attest, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome as FileOutcome, Plan, Policy, Progress, Report,
-    Settings, Signing, Verdict,
+    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report, Settings, Signing,
+    Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
@@ -25,8 +25,8 @@ use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 
-pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
-    let place = Place::current()?;
+pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
+    let place = Surroundings::current()?;
     let base = args.base.as_deref().map(|name| Base::open(&place, name, args.policy_base.as_deref())).transpose()?;
     let mut changes = Vec::new();
     let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
@@ -93,7 +93,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     changes.extend(checked_out.unwrap_or_default());
     let left_out = passed_over(&found.inputs, &outcomes);
     let required = args.signing.require_signature;
-    if required && !args.allow_empty && untouched.is_empty() && !outcomes.iter().any(|outcome| outcome.chain.is_some()) {
+    if required && !args.allow_empty && untouched.is_empty() && !outcomes.iter().any(|outcome| outcome.chain.is_some())
+    {
         bail!(
             "a signature is required, and no sealed transcript was found that could have one; check the paths, or say \
              --allow-empty if that is meant"
@@ -145,8 +146,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
 const NAMED: usize = 100;
 
 /// What was passed over in folders for what it holds, and why.
-fn passed_over(inputs: &[Input], outcomes: &[FileOutcome]) -> Vec<String> {
-    let strangers = inputs.iter().zip(outcomes).filter_map(|(input, outcome)| Some((input, outcome.passed_over.as_ref()?)));
+fn passed_over(inputs: &[Input], outcomes: &[Outcome]) -> Vec<String> {
+    let strangers =
+        inputs.iter().zip(outcomes).filter_map(|(input, outcome)| Some((input, outcome.passed_over.as_ref()?)));
     let mut said: Vec<String> = strangers
         .map(|(input, stranger)| format!("{} is no recording, and was not read: {}", input.shown, stranger.why))
         .collect();
@@ -162,7 +164,7 @@ fn passed_over(inputs: &[Input], outcomes: &[FileOutcome]) -> Vec<String> {
 /// none yet, and this run writes it.
 fn read_baseline(
     path: &Path,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     writes: Option<&Path>,
 ) -> anyhow::Result<Option<Baseline>> {
@@ -188,7 +190,7 @@ fn read_baseline(
 /// Reads the scope file as the base revision has it, where it has it.
 fn read_scope(
     path: &Path,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     changes: &mut Vec<Change>,
 ) -> anyhow::Result<ScopePolicy> {
@@ -205,7 +207,12 @@ fn read_scope(
 
 /// Reads the trusted keys as the base revision has them. Where it has none, nobody is trusted: a revision cannot name those
 /// who vouch for it.
-fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Trust> {
+fn read_trust(
+    path: &Path,
+    place: &Surroundings,
+    base: Option<&Base>,
+    changes: &mut Vec<Change>,
+) -> anyhow::Result<Trust> {
     let Some(base) = base.filter(|_| place.inside(path).is_some()) else { return signing::trust(path) };
     let judged = changes::policy(base, place, path, Policy::Trust)?;
     changes.extend(judged.change);
@@ -218,11 +225,11 @@ fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec
 }
 
 /// Leaves of a run what it says about seals.
-fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<FileOutcome>) -> Vec<FileOutcome> {
-    let is_one = |outcome: &FileOutcome| outcome.chain.is_some() || outcome.failure.is_some();
+fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let is_one = |outcome: &Outcome| outcome.chain.is_some() || outcome.failure.is_some();
     let mut kept = outcomes.iter().map(is_one);
     inputs.retain(|_| kept.next().unwrap_or(true));
-    let mut outcomes: Vec<FileOutcome> = outcomes.into_iter().filter(is_one).collect();
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().filter(is_one).collect();
     for outcome in &mut outcomes {
         outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
         (outcome.judgement.divergence, outcome.judgement.pairs) = (None, 0);
@@ -239,7 +246,12 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn find(args: &AuditArgs, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Loaded> {
+    fn find(
+        args: &AuditArgs,
+        place: &Surroundings,
+        base: Option<&Base>,
+        changes: &mut Vec<Change>,
+    ) -> anyhow::Result<Loaded> {
         let candidates: Vec<PathBuf> = match &args.config {
             Some(path) => vec![path.clone()],
             None if args.no_config => Vec::new(),
@@ -288,7 +300,7 @@ impl Loaded {
     }
 
     /// Takes from the configuration what the command line leaves open.
-    fn fill(&self, args: &mut AuditArgs, place: &Place) -> anyhow::Result<()> {
+    fn fill(&self, args: &mut AuditArgs, place: &Surroundings) -> anyhow::Result<()> {
         let Loaded { config, path, folder } = self;
         let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
         let reach = guard::Reach { place, shown: &shown, folder, named: args.config.is_some() };

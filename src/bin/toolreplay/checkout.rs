@@ -7,7 +7,7 @@
 
 use crate::base::{self, Base};
 use crate::git::{self, Entry};
-use crate::inputs::Place;
+use crate::inputs::Surroundings;
 use anyhow::Context as _;
 use sha2::Digest as _;
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +27,7 @@ const LINE: u64 = 64 << 20;
 const KEYWORD: usize = 300;
 
 /// The files that were read and that the checkout changed.
-pub(crate) fn changes(place: &Place, inputs: &[Input], outcomes: &[Outcome]) -> anyhow::Result<Vec<Change>> {
+pub(crate) fn changes(place: &Surroundings, inputs: &[Input], outcomes: &[Outcome]) -> anyhow::Result<Vec<Change>> {
     let Some(root) = place.root.as_deref() else { return Ok(Vec::new()) };
     let own = inputs.iter().flat_map(|input| std::iter::once(input).chain(&input.more));
     let own = own.filter_map(|input| input.path.clone());
@@ -43,7 +43,8 @@ pub(crate) fn changes(place: &Place, inputs: &[Input], outcomes: &[Outcome]) -> 
     for paths in named.chunks(PATHS) {
         attributes.extend(git::attributes(root, &ATTRIBUTES, paths)?);
     }
-    let changing = |path: &&Path| attributes.get(*path).is_some_and(|attributes| !Changing::of(attributes).is_nothing());
+    let changing =
+        |path: &&Path| attributes.get(*path).is_some_and(|attributes| !Changing::of(attributes).is_nothing());
     let named: Vec<&Path> = named.into_iter().filter(changing).collect();
     if named.is_empty() {
         return Ok(Vec::new());
@@ -52,7 +53,9 @@ pub(crate) fn changes(place: &Place, inputs: &[Input], outcomes: &[Outcome]) -> 
     let mut changes = Vec::new();
     for paths in named.chunks(PATHS) {
         for entry in git::tree(root, &head, paths)? {
-            let (Some(here), Some(attributes)) = (files.get(&entry.path), attributes.get(&entry.path)) else { continue };
+            let (Some(here), Some(attributes)) = (files.get(&entry.path), attributes.get(&entry.path)) else {
+                continue;
+            };
             let found = compare(&committed, &entry, here, &Changing::of(attributes));
             if let Some(finding) = found.with_context(|| format!("cannot compare {} with HEAD", here.display()))? {
                 let input = place.input(here);

@@ -2,7 +2,7 @@
 
 use crate::base::{self, Base, Listing};
 use crate::git::Entry;
-use crate::inputs::{Place, Watch};
+use crate::inputs::{Surroundings, Watch};
 use anyhow::Context as _;
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,7 +15,7 @@ use toolreplay::{rules, sealed_pair};
 /// its sealed transcripts. `seals_only`: asks after seals that went, and after nothing else.
 pub(crate) fn changes(
     base: &Base,
-    place: &Place,
+    place: &Surroundings,
     paths: &[PathBuf],
     inputs: &[Input],
     seals: &[Change],
@@ -50,7 +50,7 @@ pub(crate) fn changes(
 /// What one comparison knows.
 struct Run<'r> {
     base: &'r Base,
-    place: &'r Place,
+    place: &'r Surroundings,
     listing: &'r Listing,
     watch: &'r Watch,
     /// The paths that the base revision has.
@@ -108,7 +108,8 @@ impl Run<'_> {
         if !here.is_file() || sealed_pair::sealed_paths(here).iter().any(|seal| seal.is_file()) {
             return None;
         }
-        let seal = sealed_pair::sealed_paths(&entry.path).into_iter().find(|seal| self.known.contains(seal.as_path()))?;
+        let seal =
+            sealed_pair::sealed_paths(&entry.path).into_iter().find(|seal| self.known.contains(seal.as_path()))?;
         let from_root = self.place.input(&self.place.as_seen(&seal)).from_root;
         // one that is gone altogether is reported where it was
         let reported =

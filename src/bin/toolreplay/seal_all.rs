@@ -3,10 +3,10 @@
 
 use crate::args::{Common, Importing, SealAllArgs};
 use crate::attest;
-use crate::exit::{self, Outcome as Exit};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
 use crate::import::{self, Written};
-use crate::inputs::{self, Place};
+use crate::inputs::{self, Surroundings};
 use crate::output;
 use crate::signing::Signers;
 use crate::sources::{self, Sources};
@@ -15,7 +15,9 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::{self, Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
+use toolreplay::audit::{
+    self, Command, Failure, Input, Outcome, Report, Settings, Verdict, detect_layout, mismatch_finding,
+};
 use toolreplay::engine::Judgement;
 use toolreplay::formats::{self, Opening, Options, Stranger, Unknown};
 use toolreplay::sanitize::visible;
@@ -26,32 +28,32 @@ use toolreplay::transcript::Layout;
 pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
     let signers = Signers::of(&args.sign)?;
-    let place = Place::current()?;
+    let place = Surroundings::current()?;
     let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, false)?;
     // a folder holds the sealed ones too
     found.inputs.retain(|input| !input.path.as_deref().is_some_and(is_sealed));
     found.inputs = audit::sessions(found.inputs, common.threads());
-    let twins = twins(&found.inputs, args.into.as_deref())?;
-    refuse_links(&place, &twins)?;
+    let copies = copies(&found.inputs, args.into.as_deref())?;
+    refuse_links(&place, &copies)?;
     let sources = found.inputs.iter().filter_map(|input| input.path.as_deref());
-    guard::reports(&targets, sources.chain(twins.iter().map(PathBuf::as_path)))?;
+    guard::reports(&targets, sources.chain(copies.iter().map(PathBuf::as_path)))?;
     if args.into.is_some() {
-        let sealed = twins.iter().map(|twin| (twin.as_path(), Writes::Sealed));
+        let sealed = copies.iter().map(|copy| (copy.as_path(), Writes::Sealed));
         guard::outputs(sealed, found.inputs.iter().filter_map(|input| input.path.as_deref()))?;
     }
     if let Some(folder) = &args.into {
         fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
-    twins.iter().try_for_each(|twin| signers.check(twin))?;
+    copies.iter().try_for_each(|copy| signers.check(copy))?;
     let mut outcomes = Vec::new();
-    for (input, twin) in found.inputs.iter_mut().zip(&twins) {
-        let outcome = sealed(input, twin, &args.importing, common)?;
+    for (input, copy) in found.inputs.iter_mut().zip(&copies) {
+        let outcome = sealed(input, copy, &args.importing, common)?;
         if let Some(chain) = outcome.chain.as_ref().filter(|chain| chain.broken.is_none()) {
-            signers.sign(twin, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
+            signers.sign(copy, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
         }
         if outcome.chain.is_some() {
             // what is said of a chain is said of the file it stands in
-            *input = place.input(twin);
+            *input = place.input(copy);
         }
         outcomes.push(outcome);
     }
@@ -65,46 +67,46 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     Ok(code)
 }
 
-/// Twins are named by what they are made of and not by the user, so a link in a twin's place is nobody's wish: it would
+/// Copies are named by what they are made of and not by the user, so a link in a copy's place is nobody's wish: it would
 /// make this write wherever it leads.
-fn refuse_links(place: &Place, twins: &[PathBuf]) -> anyhow::Result<()> {
-    for twin in twins.iter().flat_map(|twin| [twin.clone(), sources::note_path(twin)]) {
-        if twin.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
-            bail!("{} is a link, and nothing is sealed through links; remove it", twin.display());
+fn refuse_links(place: &Surroundings, copies: &[PathBuf]) -> anyhow::Result<()> {
+    for copy in copies.iter().flat_map(|copy| [copy.clone(), sources::note_path(copy)]) {
+        if copy.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            bail!("{} is a link, and nothing is sealed through links; remove it", copy.display());
         }
-        guard::inside_stays_inside(place, &twin)?;
+        guard::inside_stays_inside(place, &copy)?;
     }
     Ok(())
 }
 
-/// Whether a file is sealed, or is the twin, perhaps empty, of one beside it.
+/// Whether a file is sealed, or is the copy, perhaps empty, of one beside it.
 fn is_sealed(path: &Path) -> bool {
     let by_content = || {
         let source = || -> Option<Box<dyn Read + Send>> { Some(Box::new(File::open(path).ok()?)) };
         match formats::open(source()?, Some(path), &Options::default()) {
-            Ok(Opening::Native(source)) => told_apart(source).ok().map(|(it, _)| it == Layout::Sealed),
+            Ok(Opening::Native(source)) => detect_layout(source).ok().map(|(it, _)| it == Layout::Sealed),
             _ => None,
         }
     };
     sealed_pair::transcript_path(path).is_some_and(|transcript| transcript.is_file()) || by_content() == Some(true)
 }
 
-/// Where each transcript's sealed twin goes.
-fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    let mut twins = Vec::new();
+/// Where each transcript's sealed copy goes.
+fn copies(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    let mut copies = Vec::new();
     let mut taken: HashMap<PathBuf, &str> = HashMap::new();
     for input in inputs {
         let Some(path) = &input.path else {
             bail!("standard input has no place to be sealed at; use 'toolreplay seal -' instead");
         };
         let beside = sealed_pair::sealed_path(path);
-        let twin = into.map_or_else(|| beside.clone(), |folder| folder.join(beside.file_name().unwrap_or_default()));
-        if let Some(other) = taken.insert(twin.clone(), &input.shown) {
-            bail!("{other} and {} would both be sealed to {}; seal them one by one", input.shown, twin.display());
+        let copy = into.map_or_else(|| beside.clone(), |folder| folder.join(beside.file_name().unwrap_or_default()));
+        if let Some(other) = taken.insert(copy.clone(), &input.shown) {
+            bail!("{other} and {} would both be sealed to {}; seal them one by one", input.shown, copy.display());
         }
-        twins.push(twin);
+        copies.push(copy);
     }
-    Ok(twins)
+    Ok(copies)
 }
 
 /// What is sealed of an input.
@@ -149,18 +151,21 @@ impl Content {
         }
         match formats::open(input.open().map_err(failed)?, input.path.as_deref(), options)? {
             Opening::Native(source) | Opening::Unknown(Unknown { source, .. }) => Ok(source),
-            Opening::Foreign(_) | Opening::Other(_) => Err(Failure::of_file("it was changed while it was read".to_owned())),
+            Opening::Foreign(_) | Opening::Other(_) => {
+                Err(Failure::of_file("it was changed while it was read".to_owned()))
+            }
         }
     }
 }
 
 /// Seals one recording. What cannot be read is an outcome, as in an audit; what cannot be written ends the run.
-fn sealed(input: &Input, twin: &Path, importing: &Importing, common: &Common) -> anyhow::Result<Outcome> {
-    let shown = twin.display().to_string();
+fn sealed(input: &Input, copy: &Path, importing: &Importing, common: &Common) -> anyhow::Result<Outcome> {
+    let shown = copy.display().to_string();
     let failed = |failure| Ok(Outcome { failure: Some(failure), ..Outcome::default() });
     let content = match Content::of(input, &importing.options(), common) {
         Ok(Content::Stranger(stranger)) if stranger.holds_calls => {
-            let what = format!("it holds what looks like calls, in no format that is known: {}", visible(&stranger.why));
+            let what =
+                format!("it holds what looks like calls, in no format that is known: {}", visible(&stranger.why));
             return failed(Failure::of_file(what));
         }
         Ok(Content::Stranger(stranger)) => {
@@ -169,8 +174,8 @@ fn sealed(input: &Input, twin: &Path, importing: &Importing, common: &Common) ->
         Ok(content) => content,
         Err(failure) => return failed(failure),
     };
-    if twin.exists()
-        && let Some(refused) = refused(input, &content, twin, &importing.options())?
+    if copy.exists()
+        && let Some(refused) = refused(input, &content, copy, &importing.options())?
     {
         return Ok(refused);
     }
@@ -191,9 +196,9 @@ fn sealed(input: &Input, twin: &Path, importing: &Importing, common: &Common) ->
         }
     }
     let Some(links) = done else { return Ok(Outcome { failure, ..Outcome::default() }) };
-    if twin.exists() {
+    if copy.exists() {
         // its calls are those of the transcript; if its digests hold as well, the new chain extends it
-        let old = File::open(twin).with_context(|| format!("cannot open {shown}"))?;
+        let old = File::open(copy).with_context(|| format!("cannot open {shown}"))?;
         let chain = verify(old, common.threads()).map_err(|error| anyhow!("{shown}: {error}"))?;
         if let Some(broken) = chain.broken.clone() {
             let judgement = Judgement { calls: chain.links, ..Judgement::default() };
@@ -203,12 +208,12 @@ fn sealed(input: &Input, twin: &Path, importing: &Importing, common: &Common) ->
         }
     }
     sealed.seek(SeekFrom::Start(0)).context("cannot read a temporary file")?;
-    let same = fs::metadata(twin).is_ok_and(|old| sealed.metadata().is_ok_and(|new| new.len() == old.len()));
+    let same = fs::metadata(copy).is_ok_and(|old| sealed.metadata().is_ok_and(|new| new.len() == old.len()));
     if !same {
-        output::to_file(twin, |out| io::copy(&mut sealed, out).map(drop))?;
+        output::to_file(copy, |out| io::copy(&mut sealed, out).map(drop))?;
     }
     if let Content::Imported(_, sources) = &content {
-        sources.write(&sources::note_path(twin))?;
+        sources.write(&sources::note_path(copy))?;
     }
     let start = GENESIS.to_owned();
     let chain = Chain { links: links.links, head: links.head, start, head_line: links.links, broken: None };
@@ -217,16 +222,16 @@ fn sealed(input: &Input, twin: &Path, importing: &Importing, common: &Common) ->
 }
 
 /// The outcome for a transcript that did more than grow since it was sealed.
-fn refused(input: &Input, content: &Content, twin: &Path, options: &Options) -> anyhow::Result<Option<Outcome>> {
+fn refused(input: &Input, content: &Content, copy: &Path, options: &Options) -> anyhow::Result<Option<Outcome>> {
     let Ok(transcript) = content.source(input, options) else { return Ok(None) };
-    let old = File::open(twin).with_context(|| format!("cannot open {}", twin.display()))?;
+    let old = File::open(copy).with_context(|| format!("cannot open {}", copy.display()))?;
     let found = match sealed_pair::compare(transcript, old) {
         Ok(Some(found)) if found.difference != Difference::Grown => found,
         // errors are met again, with their place, when it is sealed
         _ => return Ok(None),
     };
-    let name = twin.file_name().unwrap_or_default().to_string_lossy();
-    let mut finding = parted(&found, &input.shown, &name, false);
+    let name = copy.file_name().unwrap_or_default().to_string_lossy();
+    let mut finding = mismatch_finding(&found, &input.shown, &name, false);
     if matches!(content, Content::Imported(..)) {
         // the line is one of the transcript that it became
         (finding.line, finding.width) = (0, 0);

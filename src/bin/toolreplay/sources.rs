@@ -112,7 +112,10 @@ mod tests {
         sources.write(&note).unwrap();
         sources.write(&note).unwrap();
         let text = std::fs::read_to_string(&note).unwrap();
-        assert_eq!(text.lines().map(|line| line[64..].to_owned()).collect::<Vec<_>>(), ["  s.jsonl", "  s/subagents/a"]);
+        assert_eq!(
+            text.lines().map(|line| line[64..].to_owned()).collect::<Vec<_>>(),
+            ["  s.jsonl", "  s/subagents/a"]
+        );
         std::fs::write(&note, "my notes\n").unwrap();
         assert!(sources.write(&note).is_err());
     }

@@ -4,7 +4,7 @@
 
 use crate::base::{self, Base};
 use crate::git::Entry;
-use crate::inputs::{Place, Watch};
+use crate::inputs::{Surroundings, Watch};
 use anyhow::Context as _;
 use ignore::WalkBuilder;
 use std::collections::BTreeMap;
@@ -13,10 +13,9 @@ use toolreplay::audit::Input;
 use toolreplay::sealed_pair;
 
 /// Keeps the inputs that were touched, and gives back the others.
-pub(crate) fn keep(base: &Base, place: &Place, inputs: &mut Vec<Input>) -> anyhow::Result<Vec<Input>> {
+pub(crate) fn keep(base: &Base, place: &Surroundings, inputs: &mut Vec<Input>) -> anyhow::Result<Vec<Input>> {
     let listing = base.listing(&Watch::everything())?;
-    let known: BTreeMap<&Path, &Entry> =
-        listing.entries.iter().map(|entry| (entry.path.as_path(), entry)).collect();
+    let known: BTreeMap<&Path, &Entry> = listing.entries.iter().map(|entry| (entry.path.as_path(), entry)).collect();
     let same = |path: &Path| -> anyhow::Result<bool> {
         let Some(entry) = place.inside(path).and_then(|inside| known.get(inside.as_path()).copied()) else {
             return Ok(false);
@@ -63,12 +62,15 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether something that belonged to a recording in the base revision is not there any more.
-fn lost_a_part(place: &Place, known: &BTreeMap<&Path, &Entry>, path: &Path) -> bool {
+fn lost_a_part(place: &Surroundings, known: &BTreeMap<&Path, &Entry>, path: &Path) -> bool {
     let Some(inside) = place.inside(path) else { return true };
     let folder = inside.with_extension("");
     let gone = |path: &Path| place.as_seen(path).symlink_metadata().is_err();
     let seals = sealed_pair::sealed_paths(&inside);
     seals.iter().any(|seal| known.contains_key(seal.as_path()) && gone(seal))
         || folder != inside
-            && known.range(folder.as_path()..).take_while(|(path, _)| path.starts_with(&folder)).any(|(path, _)| gone(path))
+            && known
+                .range(folder.as_path()..)
+                .take_while(|(path, _)| path.starts_with(&folder))
+                .any(|(path, _)| gone(path))
 }

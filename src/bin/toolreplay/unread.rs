@@ -4,7 +4,7 @@
 //! keep it from being judged unnoticed, so what is left out is looked into.
 
 use crate::git::{self, Kind};
-use crate::inputs::{self, Place, Watch};
+use crate::inputs::{self, Surroundings, Watch};
 use ignore::{DirEntry, WalkBuilder};
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,7 +24,7 @@ const LINES: usize = 50;
 /// What was not read of `paths`, given what was. `left_out`: recordings that are not judged on purpose. `strict`: it is an
 /// error.
 pub(crate) fn find(
-    place: &Place,
+    place: &Surroundings,
     paths: &[PathBuf],
     inputs: &[Input],
     outcomes: &[Outcome],
@@ -51,7 +51,9 @@ pub(crate) fn find(
         }
     }
     for (input, outcome) in inputs.iter().zip(outcomes) {
-        if let Some(path) = input.path.as_deref().filter(|_| outcome.passed_over.as_ref().is_some_and(|it| it.holds_calls)) {
+        if let Some(path) =
+            input.path.as_deref().filter(|_| outcome.passed_over.as_ref().is_some_and(|it| it.holds_calls))
+        {
             found.say(path, "it holds what looks like calls of tools, in no format that is known");
         }
     }
@@ -71,7 +73,7 @@ fn real_paths(inputs: &[Input]) -> impl Iterator<Item = PathBuf> {
 }
 
 struct Found<'f> {
-    place: &'f Place,
+    place: &'f Surroundings,
     read: HashSet<PathBuf>,
     left_out: HashSet<PathBuf>,
     strict: bool,
@@ -120,7 +122,10 @@ impl Found<'_> {
             // what only repeats the session is no loss
             let known: Vec<PathBuf> = self.known_of(&session);
             if formats::has_calls_of_its_own(path, &known).unwrap_or(true) {
-                self.say(path, "it stands beside a session that is read without it, and has calls which that one has not");
+                self.say(
+                    path,
+                    "it stands beside a session that is read without it, and has calls which that one has not",
+                );
             }
             return;
         }
@@ -165,7 +170,10 @@ impl Found<'_> {
                 }
             }
             Err(_) if list.is_file() => {
-                self.say(&self.place.as_seen(Path::new(".gitmodules")), "git cannot be asked which submodules are missing");
+                self.say(
+                    &self.place.as_seen(Path::new(".gitmodules")),
+                    "git cannot be asked which submodules are missing",
+                );
             }
             Err(_) => {}
         }

@@ -2,7 +2,7 @@
 //! sample is a conversation of its own.
 
 use super::claude_code;
-use super::openai;
+use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Reason, To, ToolResult};
 use crate::formats::format::Format;
@@ -14,7 +14,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static INSPECT: Format = Format {
     id: "inspect-ai",
     title: "Inspect AI log",
-    lies: "logs/*.eval and logs/*.json",
+    found_in: "logs/*.eval and logs/*.json",
     recognise,
     extract,
     items: false,
@@ -67,7 +67,7 @@ fn sample(sample: Value<'_>, out: &mut Out<'_>) {
     }
     out.listed(events, "events").into_iter().for_each(|event| reader.event(event, out));
     // without events the messages are all there is
-    if let Some(messages) = messages.filter(|messages| reader.calls == 0 && openai::has_chat_calls(*messages)) {
+    if let Some(messages) = messages.filter(|messages| reader.calls == 0 && messages::has_chat_calls(*messages)) {
         messages.items().for_each(|message| reader.message(message, out));
     }
 }
@@ -148,7 +148,7 @@ impl Reader<'_> {
             if truncated.is_some_and(|truncated| !truncated.is_null()) {
                 answer.mark = answer.mark.or(Some(Mark::Truncated));
             }
-            out.answer(answer);
+            out.result(answer);
         }
         out.listed(inner, "events").into_iter().for_each(|event| self.event(event, out));
     }
@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
         if let Some(id) = text(id) {
             let answer = self.answer(message, To::Id(id), content, error, out);
-            out.answer(answer);
+            out.result(answer);
         }
     }
 
