@@ -99,7 +99,6 @@ fn bytes_that_the_checkout_changed_are_told() {
         ("*.jsonl text eol=crlf\n", plain.as_str(), "note", "line ends converted"),
         ("[attr]odd eol=crlf\n*.jsonl odd\n", &plain, "note", "line ends converted"),
         ("*.jsonl ident eol=crlf\n", keyword, "warning", "the attribute 'ident'"),
-        ("*.jsonl working-tree-encoding=UTF-16LE-BOM\n", &plain, "warning", "the encoding 'UTF-16LE-BOM'"),
     ] {
         let repository = checked_out(attributes, text);
         for options in [&["runs"][..], &["runs/a.jsonl"], &["--base", "HEAD", "."]] {
@@ -108,6 +107,10 @@ fn bytes_that_the_checkout_changed_are_told() {
             assert!(ran.stdout.contains(&expected) && ran.stdout.contains(words), "{attributes}: {ran:?}");
         }
     }
+    // another encoding is a fault of the transcript as well
+    let repository = checked_out("*.jsonl working-tree-encoding=UTF-16LE-BOM\n", &plain);
+    let ran = repository.run(&["audit", "--format", "json", "runs"]);
+    assert!(ran.code == 2 && ran.stdout.contains("name the encoding 'UTF-16LE-BOM'"), "{ran:?}");
     // a filter that this machine has
     let repository = Repository::new();
     repository.git(&["config", "filter.e.smudge", "sed s/aa/bb/"]);
@@ -189,7 +192,7 @@ fn only_what_is_touched_is_judged() {
     let changes: [(&str, Change, u64, u64); 5] = [
         ("nothing", |_| {}, 0, 3),
         ("a new file", |r| r.write("runs/new.jsonl", records(&["a"])), 1, 3),
-        ("the seal", |r| r.write("runs/b.sealed.jsonl", "{}\n"), 2, 1),
+        ("the seal", |r| r.write("runs/b.sealed.jsonl", "{}\n"), 2, 2),
         ("an agent's file", |r| r.write("runs/s/subagents/agent-1.meta.json", "{\"toolUseId\":\"y\"}"), 1, 2),
         ("a file that is gone", |r| fs::remove_file(r.path("runs/s/subagents/agent-1.meta.json")).unwrap(), 1, 2),
     ];

@@ -158,9 +158,10 @@ fn documents_that_hold_calls_are_told() {
 fn files_beside_a_session_are_accounted_for() {
     let line = |id: &str, agent: &str| {
         format!(
-            "{{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"u{id}{agent}\",\"parentUuid\":null,\"isSidechain\":{},{agent}\
+            "{{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"u{id}{}\",\"parentUuid\":null,\"isSidechain\":{},{agent}\
              \"version\":\"2.1.0\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{{\"role\":\"assistant\",\"id\":\"m{id}\",\
              \"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"Read\",\"input\":{{\"file_path\":\"{id}\"}}}}]}}}}\n",
+            agent.len(),
             !agent.is_empty()
         )
     };
