@@ -120,13 +120,12 @@ pub(crate) fn tree(root: &Path, id: &str, paths: &[&Path]) -> anyhow::Result<Vec
     entries(&listing)
 }
 
+/// Attributes of a path, each with its value.
+pub(crate) type Attributes = Vec<(String, String)>;
+
 /// What the attributes in the working tree say of some paths, by name. No index is read, and nothing that an attribute
 /// names is run.
-pub(crate) fn attributes(
-    root: &Path,
-    names: &[&str],
-    paths: &[&Path],
-) -> anyhow::Result<Vec<(PathBuf, Vec<(String, String)>)>> {
+pub(crate) fn attributes(root: &Path, names: &[&str], paths: &[&Path]) -> anyhow::Result<Vec<(PathBuf, Attributes)>> {
     let mut command = command(root);
     // paths are taken from where git stands
     command.current_dir(root).env("GIT_INDEX_FILE", "/nonexistent/no-index").args(["check-attr", "-z"]).args(names);
@@ -134,7 +133,7 @@ pub(crate) fn attributes(
     if !output.status.success() {
         bail!("git check-attr failed: {}", said(&output.stderr));
     }
-    let mut found: Vec<(PathBuf, Vec<(String, String)>)> = Vec::new();
+    let mut found: Vec<(PathBuf, Attributes)> = Vec::new();
     let fields: Vec<&[u8]> = output.stdout.split(|&byte| byte == 0).collect();
     for triple in fields.chunks_exact(3) {
         let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
