@@ -152,7 +152,9 @@ pub struct Finding {
     pub line: u64,
     /// The column the finding is about, in characters from 1; 0: the whole line.
     pub column: u64,
-    /// The length of the line in UTF-16 code units, 0 if unknown.
+    /// The same column in UTF-16 code units; 0: the whole line, or not known.
+    pub start: u32,
+    /// The length of the line, or of what stands at the column, in UTF-16 code units; 0 if unknown.
     pub width: u32,
     /// The file the line stands in, if it is not the one that was named.
     pub file: Option<Arc<SourceFile>>,
@@ -190,6 +192,7 @@ impl Finding {
             index: None,
             line: 0,
             column: 0,
+            start: 0,
             width: 0,
             file: None,
             related: None,
@@ -218,6 +221,7 @@ impl Finding {
     pub fn place(&self) -> (u64, u64, u32) {
         match &self.argument {
             Some(argument) if argument.line > 0 => (argument.line, argument.column, argument.width),
+            _ if self.start > 0 => (self.line, u64::from(self.start), self.width),
             // the length is that of the line
             _ if self.column > 1 => (self.line, self.column, 0),
             _ => (self.line, self.column, self.width),
