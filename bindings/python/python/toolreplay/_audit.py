@@ -27,6 +27,7 @@ def audit(
     format: str | None = None,
     allow_loss: bool = False,
     config: Any = None,
+    baseline: Any = None,
     suppressions: Iterable[Mapping[str, Any]] = (),
     trust: Any = None,
     require_signature: bool = False,
@@ -38,7 +39,8 @@ def audit(
     `transcripts` is a path, a folder, a glob, bytes, a pair (name, bytes), an open file, a Snapshot or recorder, a trace
     or transcript as dicts, a list of messages, or an iterable of these. `scope` is a path, bytes or a dict. `config` is
     the path of a toolreplay.toml, which is read only if it is named; what is given here and is not the default wins over
-    it. `suppressions` are dicts with the keys of one in such a file. What cannot be read is a finding, and in
+    it. `baseline` is the path of what `toolreplay audit --write-baseline` wrote: its findings are known and do not fail.
+    `suppressions` are dicts with the keys of one in such a file. What cannot be read is a finding, and in
     `Report.errors`.
     """
     given = sources(transcripts)
@@ -58,6 +60,8 @@ def audit(
                 said[name] = found[name]
         if scope is None and found["scope"] is not None:
             scope = os.path.join(folder, found["scope"])
+        if baseline is None and found["baseline"] is not None:
+            baseline = os.path.join(folder, found["baseline"])
         if trust is None and found["trust"] is not None:
             trust = os.path.join(folder, found["trust"])
     text += "".join(_suppression(one) for one in suppressions)
@@ -73,6 +77,7 @@ def audit(
             format=format,
             allow_loss=allow_loss,
             config=text or None,
+            baseline=baseline,
             trust=None if trust is None else bytes(trust),
             threads=threads,
             progress=shown,

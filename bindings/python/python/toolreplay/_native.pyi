@@ -188,6 +188,7 @@ def audit(
     format: str | None = None,
     allow_loss: bool = False,
     config: str | None = None,
+    baseline: _Path | None = None,
     trust: bytes | None = None,
     require_signature: bool = False,
     threads: int | None = None,
