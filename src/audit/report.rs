@@ -2,182 +2,20 @@
 
 use super::baseline::Baseline;
 use super::changes::{Change, Review, Visibility};
-use super::run::{Failure, Import, Input, Outcome};
-use super::suppress::Sieve;
-use crate::config::{Date, Suppression};
+use super::command::Command;
+use super::coverage::Coverage;
+use super::file_report::{FileReport, Reported};
+use super::outcome::{Failure, Input, Outcome};
+use super::settings::Settings;
+use super::suppress::FindingFilter;
+use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level};
-use crate::formats::Code;
-use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
+use crate::rules::{MALFORMED_TRANSCRIPT, PERMISSION_OVERREACH, Selection, call_rules, guards_evidence};
 use crate::sanitize::{clip, visible};
 use crate::scope::Applied;
-use crate::seal::Chain;
-use crate::signature::{Checked, Standing, State};
+use crate::signature::{Standing, State};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Which command made a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// All rules over many files.
-    Audit,
-    /// A transcript against itself.
-    Replay,
-    /// A transcript against a scope.
-    Scope,
-    /// A sealed transcript against itself.
-    Verify,
-    /// Sealed transcripts against themselves, their transcripts and a base revision, and no calls: `audit --seals-only`.
-    Seals,
-    /// Transcripts sealed beside themselves.
-    SealAll,
-}
-
-impl Command {
-    /// The name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Command::Audit => "audit",
-            Command::Replay => "replay",
-            Command::Scope => "scope",
-            Command::Verify => "verify",
-            Command::Seals => "audit --seals-only",
-            Command::SealAll => "seal-all",
-        }
-    }
-}
-
-/// What counts, and what is let pass.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The lowest level that fails a run.
-    pub fail_on: Level,
-    /// The lowest level that is reported.
-    pub min_level: Level,
-    /// Known and accepted findings.
-    pub suppressions: Vec<Suppression>,
-    /// Today, for suppressions that expire.
-    pub today: Option<Date>,
-    /// A run without a single call may pass.
-    pub allow_empty: bool,
-    /// What was known before.
-    pub baseline: Option<Baseline>,
-    /// The baseline's path as the user knows it.
-    pub baseline_path: String,
-}
-
-impl Settings {
-    /// Every finding is shown and counts: the settings of `replay`, `scope` and `verify`.
-    #[must_use]
-    pub fn everything() -> Settings {
-        Settings {
-            fail_on: Level::Note,
-            min_level: Level::Note,
-            suppressions: Vec::new(),
-            today: None,
-            allow_empty: true,
-            baseline: None,
-            baseline_path: String::new(),
-        }
-    }
-}
-
-/// A finding and the file it stands in.
-#[derive(Debug, Clone, Copy)]
-pub struct Reported<'r> {
-    /// The file.
-    pub file: &'r FileReport,
-    /// The finding.
-    pub finding: &'r Finding,
-}
-
-/// One file of a report.
-#[derive(Debug, Clone)]
-pub struct FileReport {
-    /// Its path as the user knows it.
-    pub path: String,
-    /// Its path from the root of the repository, with `/` between segments.
-    pub from_root: String,
-    /// Records.
-    pub calls: u64,
-    /// Calls whose answer was compared with an earlier identical call's.
-    pub pairs: u64,
-    /// The first index with a `non-determinism` finding, whatever its level.
-    pub divergence: Option<u64>,
-    /// The chain, in a sealed transcript.
-    pub chain: Option<Chain>,
-    /// What its signatures say, where that was asked.
-    pub signature: Option<Checked>,
-    /// Why nothing was judged; of an imported recording, why not all of it was.
-    pub failure: Option<Failure>,
-    /// How it was imported, if it is no transcript.
-    pub import: Option<Import>,
-    /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
-    /// reported there and not twice.
-    pub twin: Option<usize>,
-    /// Not audited itself: a policy, or a file that is gone. It is here for its findings.
-    pub aside: bool,
-    /// Where a reviewer sees the findings.
-    pub review: Review,
-    /// The findings, by index, then kind.
-    pub findings: Vec<Finding>,
-}
-
-impl FileReport {
-    /// Whether its calls were judged, at least those that could be read.
-    #[must_use]
-    pub fn is_judged(&self) -> bool {
-        self.failure.is_none() || self.import.is_some()
-    }
-}
-
-impl Reported<'_> {
-    /// The path of the file that the finding's line stands in, as the user knows it.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        self.finding.file.as_ref().map_or(&self.file.path, |file| &file.shown)
-    }
-
-    /// The same from the root of the repository.
-    #[must_use]
-    pub fn from_root(&self) -> &str {
-        self.finding.file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
-    }
-
-    /// Where the other record stands: its line, and its file if that is another one than the finding's.
-    #[must_use]
-    pub fn related_line(&self) -> Option<String> {
-        let line = self.finding.related?.line;
-        Some(self.related_path().map_or_else(|| format!("line {line}"), |other| format!("line {line} of {other}")))
-    }
-
-    /// The file that the other record stands in, as given, if that is another one than the finding's.
-    #[must_use]
-    pub fn related_path(&self) -> Option<&str> {
-        self.finding.related?;
-        let other = self.finding.related_file.as_ref().map_or(&self.file.path, |file| &file.shown);
-        Some(other.as_str()).filter(|other| *other != self.path())
-    }
-
-    /// The path of the file that the other record stands in, from the root of the repository.
-    #[must_use]
-    pub fn related_from_root(&self) -> &str {
-        self.finding.related_file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
-    }
-}
-
-/// What a run looked at, and what it could not judge.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Coverage {
-    /// Files, also those that could not be read.
-    pub files: u64,
-    /// Calls.
-    pub calls: u64,
-    /// Calls whose answer was compared with an earlier identical call's.
-    pub pairs: u64,
-    /// What could not be judged and why, one reason an entry.
-    pub not_judged: Vec<String>,
-}
 
 /// What comes of a run. The order is that of gravity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -247,6 +85,8 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// Rules, and patterns of rules, that were turned off.
+    pub rules_off: Vec<&'static str>,
     /// The baseline of this run: what it found, or what still stands of the one it had.
     pub renewed: Baseline,
     /// The SHA-256 of the scope file that calls were held against, in hexadecimal digits.
@@ -277,27 +117,27 @@ impl Report {
         scope: bool,
         settings: &Settings,
     ) -> Report {
-        let twins = twins(command, &outcomes);
-        for (outcome, twin) in outcomes.iter_mut().zip(&twins) {
-            if twin.is_some() {
+        let sealed_copies = sealed_copies(command, &outcomes);
+        for (outcome, copy) in outcomes.iter_mut().zip(&sealed_copies) {
+            if copy.is_some() {
                 outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
             }
         }
         let asides = asides(changes, inputs, &mut outcomes);
-        let mut sieve = Sieve::new(settings);
+        let mut filter = FindingFilter::new(settings);
         let mut files = Vec::new();
         let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
-        // files that are left out must not shift the places that twins name
-        let place = |twin: usize| outcomes[..twin].iter().filter(|outcome| !outcome.passed_over).count();
-        let twins: Vec<Option<usize>> = twins.into_iter().map(|twin| twin.map(place)).collect();
-        for (input, (outcome, twin)) in inputs.iter().zip(outcomes.into_iter().zip(twins)) {
+        // files that are left out must not shift the places of repeated files
+        let place = |copy: usize| outcomes[..copy].iter().filter(|outcome| !outcome.passed_over).count();
+        let sealed_copies: Vec<Option<usize>> = sealed_copies.into_iter().map(|copy| copy.map(place)).collect();
+        for (input, (outcome, copy)) in inputs.iter().zip(outcomes.into_iter().zip(sealed_copies)) {
             if outcome.passed_over {
                 continue;
             }
             let mut findings = outcome.judgement.findings;
             let partly = outcome.import.is_some();
             findings.extend(outcome.failure.as_ref().map(|failure| malformed(failure, partly)));
-            let divergence = sieve.keep(&input.from_root, &mut findings);
+            let divergence = filter.keep(&input.from_root, &mut findings);
             files.push(FileReport {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
@@ -308,24 +148,26 @@ impl Report {
                 signature: outcome.signature,
                 failure: outcome.failure,
                 import: outcome.import,
-                twin,
+                repeats: copy,
                 aside: false,
                 review: Review { visibility: visibility(input), ..Review::default() },
                 findings,
             });
         }
         for mut file in asides {
-            sieve.keep(&file.from_root, &mut file.findings);
+            filter.keep(&file.from_root, &mut file.findings);
             files.push(file);
         }
-        let coverage = Coverage::of(command, &files, scope);
-        let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref());
-        let mut remarks = sieve.remarks();
+        let mut coverage = Coverage::of(command, &files, scope);
+        let judges_calls = judges_calls(&settings.rules, scope);
+        coverage.turned_off(&settings.rules, judges_calls);
+        let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref(), &settings.rules);
+        let mut remarks = filter.remarks();
         if let Some(baseline) = &settings.baseline {
             if let Some(finding) = baseline.dropped(&coverage, &files) {
                 let path = settings.baseline_path.clone();
                 let change = Change { shown: path.clone(), from_root: path, exists: true, finding };
-                sieve.fails |= settings.fail_on <= Level::Error;
+                filter.fails |= settings.fail_on <= Level::Error;
                 files.extend(beside(vec![change]));
             }
             let gone = baseline.len() - renewed.len();
@@ -336,9 +178,11 @@ impl Report {
         }
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
-        } else if sieve.fails {
+        } else if filter.fails {
             Verdict::Findings
-        } else if (coverage.calls == 0 || nothing_judged(&files)) && !settings.allow_empty {
+        } else if (coverage.calls == 0 || nothing_judged(&files) || !judges_calls && !files.iter().any(has_chain))
+            && !settings.allow_empty
+        {
             Verdict::Inconclusive
         } else {
             Verdict::Clean
@@ -347,14 +191,15 @@ impl Report {
         let mut report = Report {
             command,
             files,
-            suppressed: sieve.suppressed,
-            known: sieve.known,
+            suppressed: filter.suppressed,
+            known: filter.known,
             renewed,
-            below_min_level: sieve.below_min_level,
+            below_min_level: filter.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
             remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
+            rules_off: settings.rules.off().collect(),
             scope: None,
             fail_on: settings.fail_on,
             verdict,
@@ -468,7 +313,7 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
             signature: None,
             failure: None,
             import: None,
-            twin: None,
+            repeats: None,
             aside: true,
             review: Review { visibility, ..Review::default() },
             findings: vec![change.finding],
@@ -476,6 +321,15 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
+}
+
+/// Whether any rule that judges calls is on.
+fn judges_calls(rules: &Selection, scope: bool) -> bool {
+    call_rules(None).iter().any(|rule| rules.has(rule.rule())) || scope && rules.has(&PERMISSION_OVERREACH)
+}
+
+fn has_chain(file: &FileReport) -> bool {
+    file.chain.is_some()
 }
 
 /// Whether there were calls, and of none it is known what it was called with.
@@ -518,7 +372,7 @@ fn malformed(failure: &Failure, partly: bool) -> Finding {
 }
 
 /// For each sealed transcript, the transcript of the same run that holds the same calls.
-fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
+fn sealed_copies(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
     let mut transcripts = HashMap::new();
     if command == Command::Audit {
         for (file, outcome) in outcomes.iter().enumerate() {
@@ -527,77 +381,10 @@ fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
             }
         }
     }
-    let twin = |outcome: &Outcome| {
+    let copy = |outcome: &Outcome| {
         outcome.chain.as_ref().and(outcome.judgement.content).and_then(|content| transcripts.get(&content).copied())
     };
-    outcomes.iter().map(twin).collect()
-}
-
-impl Coverage {
-    fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
-        let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
-        let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
-        let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
-        let mut not_judged = Vec::new();
-        let mut say = |count: u64, what: &str, why: &str| {
-            if count > 0 {
-                not_judged.push(format!("{} {why}", plural(count, what)));
-            }
-        };
-        say(files.iter().filter(|file| !file.is_judged()).count() as u64, "file", "that cannot be read");
-        say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
-        say(
-            judged().filter(|file| file.twin.is_some()).count() as u64,
-            "sealed file",
-            "with the calls of an audited transcript",
-        );
-        if matches!(command, Command::Audit | Command::Replay) {
-            say(calls - pairs, "call", "without an earlier identical call to compare with");
-        }
-        let unchecked = |file: &&FileReport| {
-            file.signature.as_ref().is_some_and(|checked| checked.standing == Standing::NotChecked)
-        };
-        say(judged().filter(unchecked).count() as u64, "signed seal", "whose signatures no trusted key was given for");
-        let imports = || judged().filter_map(|file| file.import.as_ref());
-        let sum = |count: fn(&Import) -> u64| imports().map(count).sum::<u64>();
-        if matches!(command, Command::Audit | Command::Replay) {
-            say(sum(|import| import.unjudged.no_result), "call", "whose result was not recorded");
-            say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
-            say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
-            say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
-            say(sum(|import| import.unjudged.redacted), "call", "whose result had secrets in it");
-            say(sum(|import| import.unjudged.args_unknown), "call", "whose arguments were not recorded");
-            say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
-            say(sum(|import| import.unjudged.failed), "call", "that failed");
-            say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
-        }
-        say(sum(|import| import.books.orphans), "result", "without a call");
-        say(sum(|import| import.unjudged.unobserved), "call", "that nobody saw run: a model asked, its agent reported");
-        let lines = |import: &Import| {
-            import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
-        };
-        say(sum(lines), "line", "that cannot be read");
-        fn warned(import: &Import, code: Code) -> u64 {
-            import.warnings.iter().filter(|warning| warning.code == code).map(|warning| warning.count).sum()
-        }
-        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
-        say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
-        if command == Command::Audit && !scope {
-            not_judged.push("permissions, for no scope was given".to_owned());
-        }
-        let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
-        let files = files.iter().filter(|file| !file.aside).map(read).sum();
-        Coverage { files, calls, pairs, not_judged }
-    }
-}
-
-impl std::fmt::Display for Coverage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (files, calls, pairs) =
-            (plural(self.files, "file"), plural(self.calls, "call"), plural(self.pairs, "pair"));
-        write!(f, "{files}, {calls}, {pairs} compared")?;
-        if self.not_judged.is_empty() { Ok(()) } else { write!(f, "; not judged: {}", self.not_judged.join("; ")) }
-    }
+    outcomes.iter().map(copy).collect()
 }
 
 impl Report {
@@ -616,9 +403,4 @@ impl Report {
         }
         words
     }
-}
-
-/// A count with its noun.
-pub(super) fn plural(count: u64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -1,16 +1,15 @@
 //! Transcripts, as one format more: a record is a call, and its `$import` says what an import knew besides.
 
-use super::FORMATS;
 use super::effect::Profile;
 use super::facts::{self, Around, CallFacts};
-use super::marks;
+use super::{known, marks};
 use crate::call::{Call, Print, ResultState};
 use crate::engine::{Judge, Judgement, Noted, Ruleset, Subject};
 use crate::finding::{ArgumentPlace, Place};
 use crate::json::view::{self, Value};
 use crate::json::{Canonical, decode_lossless};
 use crate::rules::SeedStep;
-use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, utf16_width};
+use crate::transcript::{self, Block, Layout, Preceding, ReadError, ScanError, Visit, utf16_width};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::Read;
@@ -23,7 +22,7 @@ use std::ops::Range;
 pub fn judge(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Judgement, ReadError> {
     let mut reader = NativeJudge::new(ruleset, Layout::Transcript);
     let visit = |seen: &mut Seen, visit: Visit<'_>| seen.visit(ruleset, &visit);
-    let sink = |block: &Block, seen: Seen, base: Base| {
+    let sink = |block: &Block, seen: Seen, base: Preceding| {
         reader.take(block, seen, base);
         Ok::<(), Infallible>(())
     };
@@ -167,8 +166,8 @@ impl Seen {
 /// The tools of the format that a record was imported from.
 pub(super) fn profile_of(format: Option<&str>) -> &'static Profile {
     let Some(id) = format else { return &Profile::NATIVE };
-    super::effect::named(id)
-        .or_else(|| FORMATS.iter().find(|format| format.id == id).map(|format| format.profile))
+    known::profile(id)
+        .or_else(|| known::FORMATS.iter().find(|format| format.id == id).map(|format| format.profile))
         .unwrap_or(&Profile::NATIVE)
 }
 
@@ -220,7 +219,7 @@ impl<'r> NativeJudge<'r> {
     }
 
     /// Takes in the next block.
-    pub fn take(&mut self, block: &Block, seen: Seen, base: Base) {
+    pub fn take(&mut self, block: &Block, seen: Seen, base: Preceding) {
         let NativeJudge { ruleset, layout, judge, contexts, told, scratch } = self;
         for (ordinal, seed) in seen.seeds.iter().enumerate() {
             let place = Place { index: base.records + ordinal as u64, line: base.lines + u64::from(seed.line) + 1 };
@@ -251,7 +250,7 @@ impl<'r> NativeJudge<'r> {
 
     /// What came of it, when all blocks were taken in.
     #[must_use]
-    pub fn judgement(self, total: Base) -> Judgement {
+    pub fn judgement(self, total: Preceding) -> Judgement {
         self.judge.judgement(total.records)
     }
 }

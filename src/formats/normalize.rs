@@ -6,6 +6,7 @@ use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, T
 use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
 use super::unread;
+use super::usage::Usage;
 use super::warnings::{Class, Code, Loss};
 use crate::call::{Key, Print};
 use crate::engine::Ruleset;
@@ -83,6 +84,8 @@ pub(crate) struct NormalizedResult {
     pub(crate) optional: bool,
     pub(crate) redacted: bool,
     pub(crate) turns: Vec<Box<str>>,
+    /// When it came, in nanoseconds since 1970.
+    pub(crate) time: Option<i64>,
 }
 
 /// What an importer hands on, in the order of the file.
@@ -161,6 +164,8 @@ pub(crate) enum Event {
     Apart(Apart, Option<Box<str>>),
     /// Something to say.
     Note(Code, Class, Location, Box<str>),
+    /// What the agent with this thread, else the main one, used of a model. Words with one key are about one request.
+    Usage(Usage, Option<Box<str>>, Option<Box<str>>),
 }
 
 /// What stands between two calls of an agent.
@@ -188,6 +193,10 @@ pub(crate) struct Out<'a> {
     profile: &'static Profile,
     /// The working directory of what follows on the same line.
     cwd: Option<Box<str>>,
+    /// When what follows on the same line was written.
+    moment: Option<i64>,
+    /// When the call of the next answer ended.
+    ended: Option<i64>,
     ground: Ground<'a>,
     pub(crate) events: Vec<Event>,
     buffers: Buffers,
@@ -205,7 +214,7 @@ pub(crate) struct Out<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     scratch: Scratch,
-    mended: Vec<u8>,
+    repaired: Vec<u8>,
 }
 
 impl<'a> Out<'a> {
@@ -214,6 +223,8 @@ impl<'a> Out<'a> {
             options,
             profile,
             cwd: None,
+            moment: None,
+            ended: None,
             ground: Ground::Line { line: 0, text: b"", seen: (0, 0) },
             events: Vec::new(),
             buffers: Buffers::default(),
@@ -256,6 +267,29 @@ impl<'a> Out<'a> {
         self.cwd = cwd.and_then(Value::as_str).filter(|cwd| !cwd.is_empty()).map(|cwd| cwd.into());
     }
 
+    /// When the record was written that answers of other records' calls follow in.
+    pub(crate) fn moment(&mut self, time: Option<i64>) {
+        self.moment = time;
+    }
+
+    /// When the call ended whose answer follows.
+    pub(crate) fn ended(&mut self, time: Option<i64>) {
+        self.ended = time;
+    }
+
+    /// What a request to a model used, if the value says so. Of records about the same request, which `key` names, the
+    /// fullest counts.
+    pub(crate) fn usage(&mut self, said: Option<Value<'_>>, key: Option<&str>, thread: Option<&str>) {
+        // nobody asks for it where calls are judged
+        if !self.options.bodies {
+            return;
+        }
+        if let Some(usage) = said.and_then(Usage::of) {
+            let own = thread.or_else(|| self.options.threads.get(&self.file).map(|own| &**own));
+            self.events.push(Event::Usage(usage, key.map(Into::into), own.map(Into::into)));
+        }
+    }
+
     /// A person wrote to the agent with this thread, else to the main one; or its context was compacted.
     pub(crate) fn apart(&mut self, apart: Apart, thread: Option<&str>) {
         self.events.push(Event::Apart(apart, thread.map(Into::into)));
@@ -264,6 +298,7 @@ impl<'a> Out<'a> {
     /// What follows stands on one line.
     pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
         self.cwd = None;
+        (self.moment, self.ended) = (None, None);
         self.ground = Ground::Line { line, text, seen: (0, 0) };
         self.line_from = self.events.len();
     }
@@ -558,10 +593,12 @@ impl<'a> Out<'a> {
     }
 
     /// An answer.
-    pub(crate) fn answer(&mut self, answer: ToolResult<'_>) {
-        let at = self.place(answer.at);
-        let (response, print, facts) = self.response(&answer);
-        let to = match answer.to {
+    pub(crate) fn result(&mut self, result: ToolResult<'_>) {
+        let at = self.place(result.at);
+        let (response, print, facts) = self.response(&result);
+        // a record that holds call and result was written when both were known
+        let time = self.ended.take().or(self.moment.filter(|_| !matches!(result.to, To::Call(_))));
+        let to = match result.to {
             To::Id(id) => ResultOwner::Id(id.into()),
             To::Call(noted) => ResultOwner::Call(noted),
             To::Tool(tool) => ResultOwner::Tool(serde_json::Value::from(&*tool).to_string().into_bytes().into()),
@@ -572,21 +609,22 @@ impl<'a> Out<'a> {
             response,
             print,
             facts,
-            mark: answer.mark,
-            failed: answer.failed || answer.error == Some(true),
-            no_effect: answer.no_effect,
-            secondary: answer.secondary,
-            last_wins: answer.last_wins,
-            optional: answer.optional,
-            redacted: answer.redacted,
-            turns: answer.turns.into_iter().map(Into::into).collect(),
+            mark: result.mark,
+            failed: result.failed || result.error == Some(true),
+            no_effect: result.no_effect,
+            secondary: result.secondary,
+            last_wins: result.last_wins,
+            optional: result.optional,
+            redacted: result.redacted,
+            turns: result.turns.into_iter().map(Into::into).collect(),
+            time,
         })));
     }
 
     /// The response of an answer and its print.
-    fn response(&mut self, answer: &ToolResult<'_>) -> (Vec<u8>, Print, Option<ResultFacts>) {
+    fn response(&mut self, result: &ToolResult<'_>) -> (Vec<u8>, Print, Option<ResultFacts>) {
         let made;
-        let mut value = match &answer.body {
+        let mut value = match &result.body {
             Body::Value(value) => *value,
             Body::Made(text) => {
                 made = text;
@@ -605,11 +643,11 @@ impl<'a> Out<'a> {
         let shrunk = if raw.len() > MAX_BINARY { repair::without_binaries(raw, MAX_BINARY) } else { None };
         if let Some((_, count)) = &shrunk {
             for _ in 0..*count {
-                self.note(Code::BinaryBody, "replaced by its hash", answer.at, "");
+                self.note(Code::BinaryBody, "replaced by its hash", result.at, "");
             }
         }
         let raw = shrunk.as_ref().map_or(raw, |(text, _)| text);
-        let error = answer.error.map_or("", |error| if error { ",\"is_error\":true" } else { ",\"is_error\":false" });
+        let error = result.error.map_or("", |error| if error { ",\"is_error\":true" } else { ",\"is_error\":false" });
         let mut notes = Repairs::default();
         let body = self.buffers.strict(raw, &mut notes);
         let response = if body.first_byte() == b'{' && !reserved(body) {
@@ -625,26 +663,26 @@ impl<'a> Out<'a> {
         let print = self.options.key.print_parts(&[&response]);
         let facts =
             self.options.ruleset.as_ref().map(|ruleset| facts::of_result(ruleset, self.profile, None, &response));
-        let result = (if self.options.bodies { response } else { Vec::new() }, print, facts);
+        let made = (if self.options.bodies { response } else { Vec::new() }, print, facts);
         if shrunk.is_some() || raw.len() > 1 << 20 {
             self.buffers.tidy();
         }
-        self.mended(&notes, answer.at);
-        result
+        self.repaired(&notes, result.at);
+        made
     }
 
-    /// A value in canonical form; where strict JSON cannot hold it, mended and noted.
+    /// A value in canonical form; where strict JSON cannot hold it, repaired and noted.
     fn strict(&mut self, raw: &[u8], at: Value<'_>, numbers: bool) -> Vec<u8> {
         let mut notes = Repairs::default();
         let text = self.buffers.strict(raw, &mut notes).to_vec();
         if numbers && repair::numbers_change(raw) {
             notes.numbers = true;
         }
-        self.mended(&notes, at);
+        self.repaired(&notes, at);
         text
     }
 
-    fn mended(&mut self, notes: &Repairs, at: Value<'_>) {
+    fn repaired(&mut self, notes: &Repairs, at: Value<'_>) {
         for (code, class, happened) in [
             (Code::BadLine, "bad-utf8", notes.utf8),
             (Code::BadLine, "control-character", notes.control),
@@ -678,27 +716,27 @@ impl Ground<'_> {
 
 impl Buffers {
     fn strict<'c>(&'c mut self, raw: &'c [u8], notes: &mut Repairs) -> Canonical<'c> {
-        let (span, mended) = match json::canonical(raw, &mut self.scratch) {
+        let (span, repaired) = match json::canonical(raw, &mut self.scratch) {
             Ok(span) => (span, false),
             Err(_) => {
-                self.mended = repair::mend(raw, notes);
-                match json::canonical(&self.mended, &mut self.scratch) {
+                self.repaired = repair::repaired(raw, notes);
+                match json::canonical(&self.repaired, &mut self.scratch) {
                     Ok(span) => (span, true),
                     Err(_) => {
                         // two members of one name: as text, so that no reader has to choose one
                         notes.duplicate = true;
-                        self.mended = repair::as_text(raw);
-                        let span = json::canonical(&self.mended, &mut self.scratch).or_else(|_| {
+                        self.repaired = repair::as_text(raw);
+                        let span = json::canonical(&self.repaired, &mut self.scratch).or_else(|_| {
                             // longer than any text may be
-                            self.mended = b"null".to_vec();
-                            json::canonical(&self.mended, &mut self.scratch)
+                            self.repaired = b"null".to_vec();
+                            json::canonical(&self.repaired, &mut self.scratch)
                         });
                         (span.unwrap_or_default(), true)
                     }
                 }
             }
         };
-        let canonical = span.get(if mended { &self.mended } else { raw }, &self.scratch);
+        let canonical = span.get(if repaired { &self.repaired } else { raw }, &self.scratch);
         canonical.feed(|bytes| notes.surrogate |= repair::has_lone_surrogate(bytes));
         canonical
     }
@@ -706,8 +744,8 @@ impl Buffers {
     /// Gives back room that only very long values need.
     fn tidy(&mut self) {
         self.scratch.shrink();
-        if self.mended.capacity() > 1 << 20 {
-            self.mended = Vec::new();
+        if self.repaired.capacity() > 1 << 20 {
+            self.repaired = Vec::new();
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The records of an imported recording, and the side report that says of each where it came from.
 
-use super::effect::{Profile, UNKNOWN, named};
+use super::effect::{Profile, UNKNOWN};
 use super::event::{Flags, Location};
+use super::known;
 use super::marks::{MEMBER, Marks};
 use super::ordering::Agents;
 use super::verdict::Imported;
@@ -142,21 +143,21 @@ impl Imported {
                 });
             }
         }
-        let books = &self.books;
+        let balance = &self.balance;
         let report = JsonSideReport {
             schema_version: SCHEMA_VERSION,
-            balanced: books.balance(),
+            balanced: balance.holds(),
             calls: JsonCalls {
-                r#in: books.calls_in,
-                records: books.records,
-                copies_dropped: books.call_copies,
-                excluded: books.excluded,
+                r#in: balance.calls_in,
+                records: balance.records,
+                copies_dropped: balance.call_copies,
+                excluded: balance.excluded,
             },
             results: JsonResults {
-                r#in: books.results_in,
-                attached: books.attached,
-                copies_dropped: books.result_copies,
-                orphans: books.orphans,
+                r#in: balance.results_in,
+                attached: balance.attached,
+                copies_dropped: balance.result_copies,
+                orphans: balance.orphans,
             },
             warnings: self
                 .warnings
@@ -194,7 +195,7 @@ impl Imported {
 
 /// What says which tools an agent had: the agent's name, else the format's.
 fn tools_of(profile: &Profile, format: &'static str) -> &'static str {
-    match named(format) {
+    match known::profile(format) {
         _ if !profile.name.is_empty() => profile.name,
         // the format has an agent of its own, and this is not its
         Some(_) => UNKNOWN,
@@ -219,7 +220,7 @@ fn marked(response: &[u8], marks: &str) -> Vec<u8> {
 }
 
 /// Nanoseconds since 1970 as an RFC 3339 time.
-fn shown_time(nanos: i64) -> String {
+pub(crate) fn shown_time(nanos: i64) -> String {
     let (seconds, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil(days);

@@ -1,7 +1,6 @@
 //! JSON for programs. The shape is frozen: it has its own types, apart from those the audit works with, and a field is
 //! only ever added. `schemas/report.json` is made from these types.
 
-use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::formats::Warning;
@@ -44,6 +43,10 @@ pub struct JsonReport<'r> {
     /// The findings, by file, then index, then kind.
     #[schemars(with = "Vec<JsonFinding>")]
     findings: Findings<'r>,
+    /// Rules, and patterns of rules, that were turned off; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    rules_off: Vec<&'static str>,
     /// What must be said besides, such as suppressions that matched nothing.
     remarks: Vec<String>,
 }
@@ -356,7 +359,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
     fn from(report: &'r Report) -> JsonReport<'r> {
         JsonReport {
             schema_version: SCHEMA_VERSION,
-            tool: JsonTool { name: "toolreplay", version: VERSION },
+            tool: JsonTool { name: "toolreplay", version: env!("CARGO_PKG_VERSION") },
             command: report.command.name(),
             verdict: report.verdict.name(),
             exit_code: report.verdict.exit_code(),
@@ -378,6 +381,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
             files: files(report),
             findings: Findings(report),
             scope_sha256: report.scope.as_deref(),
+            rules_off: report.rules_off.clone(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -400,13 +404,13 @@ fn files(report: &Report) -> Vec<JsonFile> {
             message: failure.what.clone(),
         }),
         import: file.import.as_ref().map(import),
-        repeats: file.twin.map(|twin| report.files[twin].path.clone()),
+        repeats: file.repeats.map(|first| report.files[first].path.clone()),
     };
     report.files.iter().map(file).collect()
 }
 
 fn import(import: &Import) -> JsonImport {
-    let books = import.books;
+    let balance = import.balance;
     let warning = |warning: &Warning| JsonWarning {
         code: warning.code.name(),
         class: Some(warning.class.name().to_owned()).filter(|class| !class.is_empty()),
@@ -420,15 +424,15 @@ fn import(import: &Import) -> JsonImport {
         format: import.format,
         reason: import.reason.clone(),
         files: import.files,
-        balanced: books.balance(),
-        calls_in: books.calls_in,
-        records: books.records,
-        call_copies: books.call_copies,
-        excluded: books.excluded,
-        results_in: books.results_in,
-        attached: books.attached,
-        result_copies: books.result_copies,
-        orphans: books.orphans,
+        balanced: balance.holds(),
+        calls_in: balance.calls_in,
+        records: balance.records,
+        call_copies: balance.call_copies,
+        excluded: balance.excluded,
+        results_in: balance.results_in,
+        attached: balance.attached,
+        result_copies: balance.result_copies,
+        orphans: balance.orphans,
         warnings: import.warnings.iter().map(warning).collect(),
     }
 }

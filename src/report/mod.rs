@@ -13,8 +13,11 @@ mod outputs;
 mod sarif;
 mod subjects;
 mod text;
+mod runs;
+mod stats;
 
 pub use json::JsonReport;
+pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
 use std::io::{self, Write};
@@ -125,6 +128,3 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
         || starts("<?xml ") && holds(start, "<testsuites") && (holds(start, "malformed-transcript") || end.len() < 200)
         || last_lines()
 }
-
-/// The version in reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,13 +1,9 @@
-//! A scope of either version, and what it says of a call.
+//! A scope of either version, read, and what it can say of a call.
 
-use super::commands::{self, Allow, Deny};
-use super::judged::Judged;
 use super::names::Name;
 use super::schemas::Schema;
-use super::{ScopeError, hosts, paths, read};
-use crate::sanitize::clip;
+use super::{commands, hosts, paths};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A scope file, read.
 #[derive(Debug)]
@@ -62,13 +58,12 @@ impl Entry {
     }
 }
 
-/// How many entries a refusal shows, and how many patterns of each.
-const SHOWN_ENTRIES: usize = 8;
+/// How many patterns of an entry a refusal shows.
 const SHOWN_PATTERNS: usize = 12;
 
 impl Entry {
     /// What it allows, in words.
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let some = |texts: Vec<String>| {
             let more = if texts.len() > SHOWN_PATTERNS { ", …" } else { "" };
             texts.into_iter().take(SHOWN_PATTERNS).collect::<Vec<_>>().join(", ") + more
@@ -209,179 +204,3 @@ impl Reason {
         }
     }
 }
-
-/// How many calls of a run each entry was about. Many threads may count at once.
-#[derive(Debug, Default)]
-pub struct Tally(Vec<AtomicU64>);
-
-impl Tally {
-    /// Counts for the entries of a policy, all of them zero. A default one counts nothing.
-    #[must_use]
-    pub fn of(policy: &Policy) -> Tally {
-        Tally((0..policy.entries.len()).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    fn add(&self, entry: usize) {
-        if let Some(count) = self.0.get(entry) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn get(&self, entry: usize) -> u64 {
-        self.0.get(entry).map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-}
-
-/// A policy that a run is held against, with what its entries did in it.
-#[derive(Debug)]
-pub struct Applied {
-    /// The policy.
-    pub policy: Policy,
-    /// The calls that its entries were about.
-    pub tally: Tally,
-}
-
-impl From<Policy> for Applied {
-    fn from(policy: Policy) -> Applied {
-        Applied { tally: Tally::of(&policy), policy }
-    }
-}
-
-impl Policy {
-    /// Reads a scope file of either version, and runs the tests that it holds.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place: what is not known would look as if it were enforced.
-    pub fn read(text: &[u8]) -> Result<Policy, ScopeError> {
-        read::policy(text)
-    }
-
-    /// The entries, in the order of the file.
-    #[must_use]
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// Whether a file of version 1 lists the name whose canonical form (with its quotes) is `literal`. Counts its entry.
-    #[must_use]
-    pub fn lists(&self, literal: &[u8], tally: &Tally) -> bool {
-        let place = self.names.get(literal);
-        place.iter().for_each(|place| tally.add(**place));
-        place.is_some()
-    }
-
-    /// Judges a call, and counts the entries that were about it.
-    pub fn judge(&self, call: &PolicyCall<'_>, tally: &Tally) -> Verdict {
-        let no = |reason, entry, (part, pointer): (String, String)| {
-            Verdict::Overreach(Overreach { reason, entry, part: clip(&part, PART).into_owned(), pointer })
-        };
-        let Some(body) = self.body(call.agents) else {
-            let agent = call.agents.first().copied().unwrap_or("");
-            return no(Reason::AgentNotListed, None, (agent.to_owned(), String::new()));
-        };
-        let judged = Judged::new(call, self.root.as_deref());
-        let mut denied = None;
-        let mut doubtful = None;
-        for &place in &body.deny {
-            // one that was counted and would change nothing needs no second look
-            if denied.is_some() && tally.get(place) > 0 {
-                continue;
-            }
-            let entry = &self.entries[place];
-            if !entry.name.fits(call.tool, call.server) {
-                continue;
-            }
-            match judged.denies(entry) {
-                Deny::Yes(part) => {
-                    tally.add(place);
-                    denied = denied.or(Some((place, part)));
-                }
-                Deny::Maybe(part) => {
-                    tally.add(place);
-                    doubtful = doubtful.or(Some((place, part)));
-                }
-                Deny::No => {}
-            }
-        }
-        let mut allowed = None;
-        let mut unproven = None;
-        let mut refused = None;
-        for &place in &body.allow {
-            if (allowed.is_some() || denied.is_some()) && tally.get(place) > 0 {
-                continue;
-            }
-            let entry = &self.entries[place];
-            if !entry.name.fits(call.tool, call.server) {
-                continue;
-            }
-            match judged.allows(entry) {
-                Allow::Yes => {
-                    tally.add(place);
-                    allowed = allowed.or(Some(place));
-                }
-                Allow::No(part) => refused = refused.or(Some((place, part))),
-                Allow::Unproven(part) => unproven = unproven.or(Some((place, part))),
-            }
-        }
-        let pointed = |(place, part): (usize, String)| {
-            let part = if part.is_empty() { call.tool.to_owned() } else { part };
-            let (part, pointer) = judged.point(&self.entries[place], part);
-            (Some(place), (part, pointer))
-        };
-        if let Some(found) = denied {
-            let (entry, part) = pointed(found);
-            return no(Reason::Denied, entry, part);
-        }
-        let (reason, found) = match (allowed, doubtful, unproven, refused) {
-            (Some(place), None, ..) => return Verdict::Allowed(place),
-            (Some(_), Some(found), ..) | (None, _, Some(found), _) => (Reason::NotProven, Some(found)),
-            (None, _, None, found) => (Reason::NotListed, found),
-        };
-        match found {
-            Some(found) => {
-                let (entry, part) = pointed(found);
-                no(reason, entry, part)
-            }
-            None => no(reason, None, (call.tool.to_owned(), String::new())),
-        }
-    }
-
-    fn body(&self, agents: &[&str]) -> Option<&Body> {
-        let named = |name: &str| self.bodies.iter().find(|body| body.agent.as_deref() == Some(name));
-        match &self.bodies[..] {
-            [body] if body.agent.is_none() => Some(body),
-            // a body called `*` is for all others, not for an agent of that name
-            _ => agents.iter().filter(|name| **name != "*").find_map(|name| named(name)).or_else(|| named("*")),
-        }
-    }
-
-    /// What allow entries say of a tool, for someone who was refused.
-    #[must_use]
-    pub fn allows_of(&self, tool: &str) -> Vec<String> {
-        let fits = self.entries.iter().filter(|entry| !entry.deny && entry.name.fits(tool, None));
-        fits.take(SHOWN_ENTRIES).map(Entry::shown).collect()
-    }
-
-    /// What is odd about the file, whatever it is used for.
-    #[must_use]
-    pub fn pointless(&self) -> &[Remark] {
-        &self.pointless
-    }
-
-    /// What is odd about the file after a run: entries that another makes pointless, and those that were about no call.
-    #[must_use]
-    pub fn remarks(&self, tally: &Tally) -> Vec<Remark> {
-        let mut remarks = self.pointless.clone();
-        for (place, entry) in self.entries.iter().enumerate() {
-            if tally.get(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {
-                let kind = if entry.deny { "denies" } else { "allows" };
-                let text = format!("'{}' {kind} nothing that was called", entry.name.shown());
-                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
-            }
-        }
-        remarks
-    }
-}
-
-/// How much of the part that broke a rule is kept, in characters.
-const PART: usize = 300;

@@ -34,6 +34,8 @@ mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod selection;
+mod sessions;
 mod shell;
 mod signing;
 #[cfg(unix)]

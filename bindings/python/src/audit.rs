@@ -18,6 +18,7 @@ use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats::{self, Options};
 use toolreplay::limits::{Budget, Limits};
+use toolreplay::rules::{self, PERMISSION_OVERREACH};
 use toolreplay::scope::Applied;
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
@@ -40,8 +41,8 @@ struct How {
 /// in Report.errors.
 #[pyfunction]
 #[pyo3(signature = (transcripts, scope=None, mutators=vec![], *, fail_on="warning", min_level="note", allow_empty=false,
-    format=None, allow_loss=false, config=None, baseline=None, trust=None, require_signature=false, threads=None,
-    progress=None))]
+    format=None, allow_loss=false, select=vec![], ignore=vec![], config=None, baseline=None, trust=None,
+    require_signature=false, threads=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn audit(
     py: Python<'_>,
@@ -53,6 +54,8 @@ pub(crate) fn audit(
     allow_empty: bool,
     format: Option<&str>,
     allow_loss: bool,
+    select: Vec<String>,
+    ignore: Vec<String>,
     config: Option<&str>,
     baseline: Option<PathBuf>,
     trust: Option<&[u8]>,
@@ -62,7 +65,16 @@ pub(crate) fn audit(
 ) -> PyResult<Report> {
     let sources = Source::many(transcripts)?;
     let scope = scope.map(input::scope).transpose()?.map(|policy| Arc::new(Applied::from(policy)));
-    let config = config.map(config_of).transpose()?.unwrap_or_default();
+    let mut config = config.map(config_of).transpose()?.unwrap_or_default();
+    for (own, configured) in [(select, &mut config.select), (ignore, &mut config.ignore)] {
+        if !own.is_empty() {
+            *configured = own;
+        }
+    }
+    if scope.is_none() && config.select.iter().any(|id| id == PERMISSION_OVERREACH.id) {
+        let what = format!("'{}' is selected, and needs a scope", PERMISSION_OVERREACH.id);
+        return Err(PyValueError::new_err(what));
+    }
     let traits = config.traits();
     let options = Options { budget: budget(&config)?, ..options(format, allow_loss)? };
     let known = baseline.as_deref().map(|path| input::baseline(py, path)).transpose()?;
@@ -70,6 +82,7 @@ pub(crate) fn audit(
         fail_on: level(fail_on)?,
         min_level: level(min_level)?,
         allow_empty,
+        rules: rules::selection(&config.select, &config.ignore).map_err(PyValueError::new_err)?,
         suppressions: config.suppressions,
         today: Some(today()),
         baseline: known,

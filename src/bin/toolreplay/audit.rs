@@ -1,17 +1,17 @@
 //! `toolreplay audit`: every rule over many files, for CI.
 
-use crate::args::{AuditArgs, Common};
+use crate::args::{AuditArgs, Common, ReportTarget};
 use crate::base::Base;
-use crate::exit::{self, Outcome};
-use crate::inputs::{self, Place};
-use crate::output::{self, ReportTarget};
+use crate::exit::{self, Exit};
+use crate::inputs::{self, Surroundings};
+use crate::output;
 use crate::{attest, changes, guard, progress, recordings, scope, signing, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome as FileOutcome, Plan, Policy, Progress, Report,
-    Settings, Signing, Verdict,
+    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report, Settings, Signing,
+    Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
@@ -19,14 +19,14 @@ use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::limits::Limits;
 use toolreplay::report::Format;
-use toolreplay::rules::guards_evidence;
+use toolreplay::rules::{self, PERMISSION_OVERREACH, guards_evidence};
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 
-pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
-    let place = Place::current()?;
+pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
+    let place = Surroundings::current()?;
     let base = args.base.as_deref().map(|name| Base::open(&place, name, args.policy_base.as_deref())).transpose()?;
     let mut changes = Vec::new();
     let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
@@ -55,6 +55,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
         let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
         changes.extend(more);
     }
+    let selected = rules::selection(&args.select, &args.ignore).map_err(|what| anyhow!("{what}"))?;
+    if args.scope.is_none() && args.select.iter().any(|id| id == PERMISSION_OVERREACH.id) {
+        bail!("'{}' is selected, and needs a scope; name one with --scope", PERMISSION_OVERREACH.id);
+    }
     let traits = config.config.traits();
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -65,6 +69,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     let settings = Settings {
         fail_on: args.fail_on.unwrap_or(Level::Warning),
         min_level: args.min_level.unwrap_or(Level::Note),
+        rules: selected,
         suppressions: config.config.suppressions,
         today: Some(today()),
         allow_empty: args.allow_empty,
@@ -123,7 +128,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
 /// none yet, and this run writes it.
 fn read_baseline(
     path: &Path,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     writes: Option<&Path>,
 ) -> anyhow::Result<Option<Baseline>> {
@@ -149,7 +154,7 @@ fn read_baseline(
 /// Reads the scope file as the base revision has it, where it has it.
 fn read_scope(
     path: &Path,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     changes: &mut Vec<Change>,
 ) -> anyhow::Result<ScopePolicy> {
@@ -166,7 +171,12 @@ fn read_scope(
 
 /// Reads the trusted keys as the base revision has them. Where it has none, nobody is trusted: a revision cannot name those
 /// who vouch for it.
-fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Trust> {
+fn read_trust(
+    path: &Path,
+    place: &Surroundings,
+    base: Option<&Base>,
+    changes: &mut Vec<Change>,
+) -> anyhow::Result<Trust> {
     let Some(base) = base.filter(|_| place.inside(path).is_some()) else { return signing::trust(path) };
     let judged = changes::policy(base, place, path, Policy::Trust)?;
     changes.extend(judged.change);
@@ -179,11 +189,11 @@ fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec
 }
 
 /// Leaves of a run what it says about seals.
-fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<FileOutcome>) -> Vec<FileOutcome> {
-    let is_one = |outcome: &FileOutcome| outcome.chain.is_some() || outcome.failure.is_some();
+fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let is_one = |outcome: &Outcome| outcome.chain.is_some() || outcome.failure.is_some();
     let mut kept = outcomes.iter().map(is_one);
     inputs.retain(|_| kept.next().unwrap_or(true));
-    let mut outcomes: Vec<FileOutcome> = outcomes.into_iter().filter(is_one).collect();
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().filter(is_one).collect();
     for outcome in &mut outcomes {
         outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
         (outcome.judgement.divergence, outcome.judgement.pairs) = (None, 0);
@@ -200,7 +210,12 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn find(args: &AuditArgs, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Loaded> {
+    fn find(
+        args: &AuditArgs,
+        place: &Surroundings,
+        base: Option<&Base>,
+        changes: &mut Vec<Change>,
+    ) -> anyhow::Result<Loaded> {
         let candidates: Vec<PathBuf> = match &args.config {
             Some(path) => vec![path.clone()],
             None if args.no_config => Vec::new(),
@@ -249,7 +264,7 @@ impl Loaded {
     }
 
     /// Takes from the configuration what the command line leaves open.
-    fn fill(&self, args: &mut AuditArgs, place: &Place) -> anyhow::Result<()> {
+    fn fill(&self, args: &mut AuditArgs, place: &Surroundings) -> anyhow::Result<()> {
         let Loaded { config, path, folder } = self;
         let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
         let reach = guard::Reach { place, shown: &shown, folder, named: args.config.is_some() };
@@ -267,6 +282,11 @@ impl Loaded {
         }
         args.signing.require_signature |= config.require_signature.unwrap_or(false);
         args.mutators.names.extend(config.mutators.iter().cloned());
+        for (own, configured) in [(&mut args.select, &config.select), (&mut args.ignore, &config.ignore)] {
+            if own.is_empty() {
+                own.clone_from(configured);
+            }
+        }
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
         args.allow_empty |= config.allow_empty.unwrap_or(false);

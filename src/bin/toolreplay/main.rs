@@ -1,40 +1,43 @@
 //! The `toolreplay` command: reads the command line, runs one subcommand, turns its outcome into an exit code.
 
-mod args;
-mod attest;
-mod audit;
-mod base;
-mod blob;
-mod changes;
-mod closed;
-mod completions;
 mod exit;
-mod explain;
-mod formats;
-mod git;
-mod guard;
-mod import;
-mod inputs;
+mod closed;
 mod interrupt;
-mod keygen;
+mod inputs;
+mod args;
 mod output;
-mod policy;
+mod guard;
 mod progress;
+mod git;
+mod blob;
+mod base;
+mod changes;
 mod recordings;
-mod redact;
+mod unread;
+mod attest;
+mod signing;
 mod replay;
-mod schema;
 mod scope;
+mod audit;
 mod seal;
 mod seal_all;
-mod signing;
-mod tools;
-mod trace;
-mod unread;
 mod verify;
+mod keygen;
+mod redact;
+mod import;
+mod formats;
+mod tools;
+mod sessions;
+mod stats;
+mod explain;
+mod schema;
+mod policy;
+mod trace;
+mod cli;
+mod completions;
 
-use args::{Cli, Command};
 use clap::Parser as _;
+use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -44,7 +47,7 @@ fn main() -> ExitCode {
     };
     let common = cli.common;
     let outcome = match cli.command {
-        Command::Audit(args) => audit::run(args, &common),
+        Command::Audit(args) => audit::run(*args, &common),
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Keygen(args) => keygen::run(&args),
         Command::Policy(args) => args.run(&common),
         Command::Trace(args) => args.run(&common),
+        Command::Stats(args) => stats::run(&args, &common),
         Command::Tools(args) => tools::run(&args, &common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),

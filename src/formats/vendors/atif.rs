@@ -16,7 +16,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static ATIF: Format = Format {
     id: "atif",
     title: "ATIF trajectory (Harbor)",
-    lies: "trajectory.json in the folder of a Harbor trial",
+    found_in: "trajectory.json in the folder of a Harbor trial",
     recognise,
     extract,
     items: false,
@@ -89,6 +89,9 @@ fn one(step: Value<'_>, thread: Option<&str>, known: &[String], out: &mut Out<'_
     let results = out.listed(observation.and_then(|observation| observation.get("results")), "results");
     let calls = out.listed(calls, "tool_calls");
     out.odd_members(step, &["tool_calls"], "step");
+    if copied.and_then(Value::as_bool) != Some(true) {
+        out.usage(step.get("metrics"), None, thread);
+    }
     // a step that calls itself a copy is one only if what it repeats is there
     let copied = copied.and_then(Value::as_bool) == Some(true);
     let time = claude_code::time_of(time);
@@ -163,7 +166,7 @@ fn answer(result: Value<'_>, to: To<'_>, out: &mut Out<'_>) {
     if content.is_some_and(|content| content.is(REDACTED)) {
         answer.mark = Some(Mark::NoResult(Some("redacted")));
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// Agents that were started and whose trajectories are not here.

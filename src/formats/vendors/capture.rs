@@ -21,7 +21,7 @@ use serde::Deserialize as _;
 pub(in crate::formats) static CAPTURE: Format = Format {
     id: "toolreplay-capture",
     title: "toolreplay capture",
-    lies: "what toolreplay's recorders write: one trace event a line; a folder of them is read session by session. Also a \
+    found_in: "what toolreplay's recorders write: one trace event a line; a folder of them is read session by session. Also a \
            document with an 'execution_trace'",
     recognise,
     extract,
@@ -210,6 +210,7 @@ fn execution<'a>(record: Value<'a>, at: Value<'a>, start: bool, tagless: bool, o
     let truncated = truncated.and_then(Value::as_bool) == Some(true);
     let part = |name: &str| data.and_then(|data| data.get(name));
     let id = text(span);
+    out.moment(claude_code::time_of(time));
     if start {
         let input = Part::of(part("input").or(data), truncated, tagless);
         let mut call = Call::new(at, text(name).unwrap_or_default(), input.args());
@@ -237,7 +238,7 @@ fn execution<'a>(record: Value<'a>, at: Value<'a>, start: bool, tagless: bool, o
     } else if truncated || output.cut {
         answer.mark = Some(Mark::Truncated);
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// A model request: the session, and the results that came with it.
@@ -263,7 +264,7 @@ fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>)
         answer.unobserved = true;
         answer.turns = parents.into_iter().flat_map(Value::items).filter_map(Value::as_str).collect();
         content.say("result", at, out);
-        out.answer(answer);
+        out.result(answer);
     }
 }
 
@@ -276,6 +277,7 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
         data.map(|data| members(data, &names, at, out)).unwrap_or_default();
     out.event(Event::ScopeNamed(trace.into()));
     out.event(Event::Replied(trace.into()));
+    out.usage(response.and_then(|response| response.get("usage")), Some(trace), None);
     out.event(Event::Window);
     let profiles: [&'static Profile; 2] = match text(name).as_deref() {
         Some("anthropic_messages") => [&claude_code::PROFILE, &anthropic::PROFILE],

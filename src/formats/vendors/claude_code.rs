@@ -4,9 +4,9 @@
 //! the session's progress records still hold what they did.
 
 use crate::formats::Format;
+use crate::formats::effect::Words;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{self, Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
-use crate::formats::facts::Words;
 use crate::formats::format::Companion;
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::formats) static CLAUDE_CODE: Format = Format {
     id: "claude-code",
     title: "Claude Code session",
-    lies: "~/.claude/projects/<folder>/<session>.jsonl, with the agents' files in <session>/subagents/",
+    found_in: "~/.claude/projects/<folder>/<session>.jsonl, with the agents' files in <session>/subagents/",
     recognise,
     extract,
     items: true,
@@ -267,7 +267,9 @@ impl Frame {
 
 /// The calls and answers of a message. `rich` is the structured answer beside it.
 pub(in crate::formats) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame, out: &mut Out<'_>) {
-    let [id, content] = message.fields(&["id", "content"]);
+    let [id, content, used] = message.fields(&["id", "content", "usage"]);
+    out.moment(frame.time);
+    out.usage(used, id.and_then(Value::as_str).as_deref(), frame.thread.as_deref());
     let turn = id.and_then(Value::as_str).map(Cow::into_owned).or_else(|| frame.turn.clone());
     let Some(content) = content else { return };
     let names = ["type", "id", "name", "input", "server_name", "tool_use_id", "content", "is_error"];
@@ -345,7 +347,7 @@ fn result<'v>(
         read_outcome(&mut answer, content, rich, frame.denied);
         read_receipt(&mut answer, content, rich.is_none(), is_async, background);
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// What an answer says about itself. Words count only in an answer that is marked as an error: a file that a tool read

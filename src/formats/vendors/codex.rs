@@ -2,9 +2,9 @@
 //! alone. Older files are bare items without times.
 
 use super::{claude_code, responses};
+use crate::formats::effect::Words;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
-use crate::formats::facts::Words;
 use crate::formats::format::Format;
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static CODEX: Format = Format {
     id: "codex",
     title: "Codex CLI rollout",
-    lies: "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, also .jsonl.zst, and ~/.codex/archived_sessions",
+    found_in: "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, also .jsonl.zst, and ~/.codex/archived_sessions",
     recognise,
     extract,
     items: false,
@@ -139,6 +139,7 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let [kind, payload, time] = out.fields(record, &["type", "payload", "timestamp"]);
     let time = claude_code::time_of(time);
+    out.moment(time);
     let Some(payload) = payload else {
         if kind.is_some() && !responses::item(record, time, Flags::default(), read_answer, out) {
             responses::silent(record, out);
@@ -214,7 +215,7 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
             let mut answer = ToolResult::new(payload, To::Call(noted), body);
             answer.secondary = true;
             answer.failed = failed;
-            out.answer(answer);
+            out.result(answer);
         }
     };
     let field = |name: &str| payload.get(name);
@@ -255,6 +256,8 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
             repeat(&tool, args, body, error.is_some(), out);
         }
         "user_message" => out.apart(Apart::Person, None),
+        // the sum so far
+        "token_count" => out.usage(payload.path(&["info", "total_token_usage"]), Some("total"), None),
         "web_search_end" => {
             // as the item says it, which may have no id
             let made = view::made(&[("query", field("query"))]).replacen('}', ",\"type\":\"search\"}", 1);
@@ -278,7 +281,7 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
                 let mut answer = ToolResult::new(payload, To::Id(id), Body::Made(body));
                 answer.failed = failed;
                 answer.secondary = true;
-                out.answer(answer);
+                out.result(answer);
             }
         }
         "turn_complete"

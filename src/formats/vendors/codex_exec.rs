@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static CODEX_EXEC: Format = Format {
     id: "codex-exec",
     title: "codex exec --json output",
-    lies: "standard output of 'codex exec --json'",
+    found_in: "standard output of 'codex exec --json'",
     recognise,
     extract,
     items: true,
@@ -49,6 +49,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     match (&*kind, item) {
         // ids begin anew with each run
         ("thread.started", _) => out.event(Event::Scope),
+        // the sum so far
+        ("turn.completed", _) => out.usage(event.get("usage"), Some("total"), None),
         ("item.started" | "item.updated" | "item.completed", Some(item)) => one(item, kind == "item.completed", out),
         _ => {}
     }
@@ -99,6 +101,6 @@ fn one(item: Value<'_>, done: bool, out: &mut Out<'_>) {
         if status == "declined" {
             answer.mark = Some(Mark::NotExecuted(Reason::PermissionDenied));
         }
-        out.answer(answer);
+        out.result(answer);
     }
 }

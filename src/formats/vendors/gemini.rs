@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::formats) static GEMINI: Format = Format {
     id: "gemini-cli",
     title: "Gemini CLI session",
-    lies: "~/.gemini/tmp/<project>/chats/session-*.json and .jsonl, or 'gemini --output-format stream-json'",
+    found_in: "~/.gemini/tmp/<project>/chats/session-*.json and .jsonl, or 'gemini --output-format stream-json'",
     recognise,
     extract,
     items: false,
@@ -125,14 +125,16 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             });
         }
         "tool_result" => {
-            let [id, status, output, error] = out.fields(record, &["tool_id", "status", "output", "error"]);
+            let [id, status, output, error, time] =
+                out.fields(record, &["tool_id", "status", "output", "error", "timestamp"]);
+            out.moment(claude_code::time_of(time));
             let body = match error.filter(|error| !error.is_null()) {
                 Some(error) => Body::Made(view::made(&[("error", Some(error)), ("output", output)])),
                 None => Body::Value(output),
             };
             let mut answer = ToolResult::new(record, To::Id(text(id).unwrap_or_default()), body);
             answer.failed = status.is_some_and(|status| status.is("error"));
-            out.answer(answer);
+            out.result(answer);
         }
         _ => one(record, out),
     }
@@ -142,6 +144,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 fn one(message: Value<'_>, out: &mut Out<'_>) {
     let [id, calls, time, kind] = message.fields(&["id", "toolCalls", "timestamp", "type"]);
     out.odd_members(message, &["toolCalls"], "message");
+    out.usage(message.get("tokens"), text(id).as_deref(), None);
     if kind.is_some_and(|kind| kind.is("user")) {
         out.apart(Apart::Person, None);
     }
@@ -177,7 +180,7 @@ fn one(message: Value<'_>, out: &mut Out<'_>) {
         answer.failed = status.is_some_and(|status| status.is("error"));
         answer.mark = cancelled.then_some(Mark::NotExecuted(Reason::Cancelled));
         answer.last_wins = true;
-        out.answer(answer);
+        out.result(answer);
     }
 }
 

@@ -2,7 +2,7 @@
 //! sample is a conversation of its own.
 
 use super::claude_code;
-use super::openai;
+use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Reason, To, ToolResult};
 use crate::formats::format::Format;
@@ -14,7 +14,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static INSPECT: Format = Format {
     id: "inspect-ai",
     title: "Inspect AI log",
-    lies: "logs/*.eval and logs/*.json",
+    found_in: "logs/*.eval and logs/*.json",
     recognise,
     extract,
     items: false,
@@ -57,17 +57,20 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 }
 
 fn sample(sample: Value<'_>, out: &mut Out<'_>) {
-    let [events, messages, attachments, retries] =
-        sample.fields(&["events", "messages", "attachments", "error_retries"]);
+    let [events, messages, attachments, retries, used] =
+        sample.fields(&["events", "messages", "attachments", "error_retries", "model_usage"]);
     out.event(Event::Scope);
     let mut reader = Reader { attachments, calls: 0 };
+    for (_, of_model) in used.into_iter().flat_map(Value::members) {
+        out.usage(Some(of_model), None, None);
+    }
     for retry in retries.into_iter().flat_map(Value::items) {
         out.note(Code::UnknownRecord, "failed attempt", retry, "calls before its last model event are not recorded");
         retry.get("events").into_iter().flat_map(Value::items).for_each(|event| reader.event(event, out));
     }
     out.listed(events, "events").into_iter().for_each(|event| reader.event(event, out));
     // without events the messages are all there is
-    if let Some(messages) = messages.filter(|messages| reader.calls == 0 && openai::has_chat_calls(*messages)) {
+    if let Some(messages) = messages.filter(|messages| reader.calls == 0 && messages::has_chat_calls(*messages)) {
         messages.items().for_each(|message| reader.message(message, out));
     }
 }
@@ -130,6 +133,7 @@ impl Reader<'_> {
             ],
         );
         self.calls += 1;
+        out.ended(claude_code::time_of(event.get("completed")));
         let arguments = arguments.map(|arguments| self.attached(arguments, out));
         let noted = out.call(Call {
             id: text(id),
@@ -148,7 +152,7 @@ impl Reader<'_> {
             if truncated.is_some_and(|truncated| !truncated.is_null()) {
                 answer.mark = answer.mark.or(Some(Mark::Truncated));
             }
-            out.answer(answer);
+            out.result(answer);
         }
         out.listed(inner, "events").into_iter().for_each(|event| self.event(event, out));
     }
@@ -164,7 +168,7 @@ impl Reader<'_> {
         }
         if let Some(id) = text(id) {
             let answer = self.answer(message, To::Id(id), content, error, out);
-            out.answer(answer);
+            out.result(answer);
         }
     }
 

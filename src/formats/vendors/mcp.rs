@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static MCP: Format = Format {
     id: "mcp",
     title: "MCP JSON-RPC log",
-    lies: "logs of MCP hosts, servers, gateways and proxies: one JSON-RPC message a line, also behind a log's prefix",
+    found_in: "logs of MCP hosts, servers, gateways and proxies: one JSON-RPC message a line, also behind a log's prefix",
     recognise,
     extract,
     items: true,
@@ -93,6 +93,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         return counted(record, out);
     }
     let parts: Vec<Value<'_>> = [request, response, message].into_iter().flatten().filter(is_message).collect();
+    // the time of a record with both is that of neither alone
+    out.moment(time.filter(|_| parts.len() == 1));
     for part in &parts {
         one(*part, &session, time, out);
     }
@@ -174,7 +176,7 @@ fn response(at: Value<'_>, id: String, result: Option<Value<'_>>, error: Option<
             hint(tool, out);
         }
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// What a server says of a tool of its own. Only what makes it read only is believed; without a word it may do anything.

@@ -2,7 +2,7 @@
 //!
 //! The same items are what Codex keeps in its rollouts; `codex` reads them through [`item`].
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::format::Format;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static RESPONSES: Format = Format {
     id: "openai-responses",
     title: "OpenAI Responses API items",
-    lies: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
+    found_in: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
     recognise,
     extract,
     items: false,
@@ -54,7 +54,7 @@ fn is_list(list: Value<'_>) -> bool {
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if value.is_array() {
-        return (document && is_list(value) && !openai::has_chat_calls(value))
+        return (document && is_list(value) && !messages::has_chat_calls(value))
             .then_some("that is a list of items of the Responses API");
     }
     let [output, object, response, params] = value.fields(&["output", "object", "response", "responses_create_params"]);
@@ -79,6 +79,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             list(part, out);
         }
     }
+    out.usage(record.get("usage").or_else(|| response?.get("usage")), None, None);
     match (output, response.map(|response| response.get("output"))) {
         (None, None) => out.unknown("neither a response nor items", record),
         (None, Some(None)) => out.unknown("response without 'output'", record),
@@ -193,7 +194,7 @@ pub(in crate::formats) fn item(
             flags.set(Flags::TWICE);
             let noted = call(Cow::Borrowed(tool), args, id.or_else(own), flags, out);
             if let Some(body) = result.or(results).or(outputs).filter(|body| !body.is_null()) {
-                out.answer(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
+                out.result(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
             }
         }
         "mcp_call" => {
@@ -210,7 +211,7 @@ pub(in crate::formats) fn item(
                 };
                 let mut answer = ToolResult::new(item, To::Call(noted), body);
                 answer.failed = error.is_some();
-                out.answer(answer);
+                out.result(answer);
             }
         }
         kind if kind.ends_with("_output")
@@ -219,7 +220,7 @@ pub(in crate::formats) fn item(
             let output = item.get("output").or_else(|| item.get("tools"));
             let mut answer = ToolResult::new(item, To::Id(id.or_else(own).unwrap_or_default()), Body::Value(output));
             read(&mut answer, output);
-            out.answer(answer);
+            out.result(answer);
         }
         _ => return false,
     }

@@ -1,6 +1,6 @@
 //! SWE-agent trajectories: the history of messages where it holds structured calls, else the actions as text.
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, To, ToolResult};
 use crate::formats::format::Format;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static SWE_AGENT: Format = Format {
     id: "swe-agent",
     title: "SWE-agent trajectory",
-    lies: "trajectories/…/*.traj",
+    found_in: "trajectories/…/*.traj",
     recognise,
     extract,
     items: false,
@@ -41,9 +41,9 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let [history, trajectory] = record.fields(&["history", "trajectory"]);
     out.event(Event::Scope);
-    if let Some(history) = history.filter(|history| openai::has_chat_calls(*history)) {
+    if let Some(history) = history.filter(|history| messages::has_chat_calls(*history)) {
         for (number, message) in history.items().enumerate() {
-            openai::one(message, number, out);
+            messages::one(message, number, out);
         }
         return;
     }
@@ -58,7 +58,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             if text(Some(observation)).is_some_and(|words| words.starts_with("Old environment output:")) {
                 answer.mark = Some(Mark::Truncated);
             }
-            out.answer(answer);
+            out.result(answer);
         }
     }
 }

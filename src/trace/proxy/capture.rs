@@ -13,12 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::association::{Association, Scope, Seen};
 use super::encoding::{self, Undecoded};
+use super::headers;
 use super::room::Pledge;
+use super::shared::Shared;
 use super::writer::Charge;
-use super::{Shared, headers};
 use crate::trace::event::{self, Coverage, Event, Kind, Phase, RecordType, Source, Status};
 use crate::trace::limits::{self, Keep, Limits};
-use crate::trace::protocol::{Head, Issues, Protocol, Reply, ToolResult, body};
+use crate::trace::protocol::{Head, Issues, Protocol, Reply, ToolCall, ToolResult, body};
 use crate::trace::{Redactor, clock};
 
 /// Limits of the copies that are kept for reading. What the audit needs, calls and results, has only the byte
@@ -59,7 +60,7 @@ struct CaptureFile {
 }
 
 /// How a request ended.
-pub(super) struct Outcome {
+pub(super) struct CaptureEnd {
     pub(super) http_status: Option<u16>,
     pub(super) status: Status,
     pub(super) error_type: Option<String>,
@@ -68,7 +69,7 @@ pub(super) struct Outcome {
     pub(super) charge: Option<Charge>,
 }
 
-impl Outcome {
+impl CaptureEnd {
     pub(super) fn error(http_status: Option<u16>, error_type: &str) -> Self {
         Self {
             http_status,
@@ -106,7 +107,7 @@ impl Capture {
             std::io::Error::new(std::io::ErrorKind::StorageFull, "the disk has no room for it beside those under way")
         })?;
         let path = folder.join(format!("{id}.jsonl"));
-        let file = shared.spares.take(&path).map_or_else(|| create(&path), Ok)?;
+        let file = shared.files.take(&path).map_or_else(|| create(&path), Ok)?;
         let config = &shared.config;
         let secrets = headers::secrets(headers, query, &config.forward_headers, &shared.names);
         let file = Arc::new(CaptureFile {
@@ -181,12 +182,12 @@ impl Capture {
     }
 
     /// Has the end written.
-    pub(super) fn finish(self, outcome: Outcome) {
+    pub(super) fn finish(self, outcome: CaptureEnd) {
         let duration = clock::elapsed_ms(self.file.started);
         let timestamp = clock::since_epoch();
         let (file, charge) = (self.file, self.charge);
         self.shared.writer.run(move || {
-            let Outcome { http_status, status, error_type, reply, charge: reply_charge } = outcome;
+            let CaptureEnd { http_status, status, error_type, reply, charge: reply_charge } = outcome;
             let data = file.end_data(http_status, error_type, reply);
             let mut lines = file.event(timestamp, Phase::End, status, Some(duration), data);
             lines.extend(file.summary());
@@ -316,8 +317,8 @@ impl CaptureFile {
     ) -> (Map<String, Value>, bool) {
         let Reply { mut response, calls, server_calls, mut issues, .. } = reply;
         issues.merge(std::mem::take(&mut *self.request_issues.lock().unwrap_or_else(PoisonError::into_inner)));
-        let mut asked: Value = calls.iter().map(super::ToolCall::to_json).collect();
-        let mut ran: Value = server_calls.iter().map(super::ToolCall::to_json).collect();
+        let mut asked: Value = calls.iter().map(ToolCall::to_json).collect();
+        let mut ran: Value = server_calls.iter().map(ToolCall::to_json).collect();
         let mut cut = false;
         for list in [&mut asked, &mut ran] {
             self.redactor.value(list);

@@ -187,6 +187,8 @@ def audit(
     allow_empty: bool = False,
     format: str | None = None,
     allow_loss: bool = False,
+    select: list[str] = ...,
+    ignore: list[str] = ...,
     config: str | None = None,
     baseline: _Path | None = None,
     trust: bytes | None = None,
