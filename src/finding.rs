@@ -97,6 +97,15 @@ pub struct Rule {
     pub message: fn(&Finding) -> String,
 }
 
+impl Rule {
+    /// The address of the rule's page, as this version has it.
+    #[must_use]
+    pub fn link(&self) -> String {
+        let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+        format!("{repository}/blob/v{version}/docs/rules/{}.md", self.id)
+    }
+}
+
 /// A record of the same file that a finding refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -143,7 +152,9 @@ pub struct Finding {
     pub line: u64,
     /// The column the finding is about, in characters from 1; 0: the whole line.
     pub column: u64,
-    /// The length of the line in UTF-16 code units, 0 if unknown.
+    /// The same column in UTF-16 code units; 0: the whole line, or not known.
+    pub start: u32,
+    /// The length of the line, or of what stands at the column, in UTF-16 code units; 0 if unknown.
     pub width: u32,
     /// The file the line stands in, if it is not the one that was named.
     pub file: Option<Arc<SourceFile>>,
@@ -181,6 +192,7 @@ impl Finding {
             index: None,
             line: 0,
             column: 0,
+            start: 0,
             width: 0,
             file: None,
             related: None,
@@ -201,6 +213,19 @@ impl Finding {
     #[must_use]
     pub fn message(&self) -> String {
         (self.rule.message)(self)
+    }
+
+    /// Where exactly it is: the line, the column in characters from 1, or 0 for the whole line, and the length in UTF-16
+    /// code units, or 0 if unknown.
+    #[must_use]
+    pub fn place(&self) -> (u64, u64, u32) {
+        match &self.argument {
+            Some(argument) if argument.line > 0 => (argument.line, argument.column, argument.width),
+            _ if self.start > 0 => (self.line, u64::from(self.start), self.width),
+            // the length is that of the line
+            _ if self.column > 1 => (self.line, self.column, 0),
+            _ => (self.line, self.column, self.width),
+        }
     }
 
     /// The tool's name as messages show it.

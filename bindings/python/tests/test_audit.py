@@ -275,7 +275,7 @@ def test_what_a_configuration_says_of_tools_counts(tmp_path):
     other = [{**LINE, "index": n, "args": {"path": "a", "n": n}, "response": {"x": 1, "seen": n}} for n in range(2)]
     assert found(other) == (2, []) and found(other, config=config) == (2, ["redundant-call"])
     changed = [LINE, {**LINE, "index": 1, "response": {"x": 2}}]
-    assert found(changed) == (2, ["non-determinism"]) and found(changed, config=config) == (2, [])
+    assert "non-determinism" in found(changed)[1] and "non-determinism" not in found(changed, config=config)[1]
 
 
 def test_a_baseline_is_known(tmp_path, monkeypatch):
