@@ -22,6 +22,9 @@ pub struct Config {
     pub paths: Vec<String>,
     /// The scope file.
     pub scope: Option<String>,
+    /// The home folder of whoever ran the agent, an absolute path: what `~` stands for in the scope and in calls. Without
+    /// it `~` is known to be `~` alone.
+    pub home: Option<String>,
     /// The file of keys whose signatures on sealed transcripts count.
     pub trust: Option<String>,
     /// Demand of every sealed transcript that a trusted key signed it.
@@ -271,6 +274,10 @@ impl Config {
             let what = error.message().lines().collect::<Vec<_>>().join("; ");
             ConfigError::at(text, error.span().map_or(0, |span| span.start), what)
         })?;
+        if config.home.as_deref().is_some_and(|home| !crate::scope::is_absolute(home)) {
+            let at = text.find("home").unwrap_or(0);
+            return Err(ConfigError::at(text, at, "'home' must be an absolute path".to_owned()));
+        }
         for (place, suppression) in config.suppressions.iter().enumerate() {
             if let Some(what) = suppression.fault() {
                 return Err(ConfigError::at(text, suppression_offset(text, place), what));
@@ -367,6 +374,7 @@ mod tests {
             ("paths = []\nfail_on = \"error\"\n", 2, "unknown field `fail_on`"),
             ("fail-on = \"fatal\"\n", 1, "unknown variant `fatal`"),
             ("x", 1, "="),
+            ("paths = []\nhome = \"u\"\n", 2, "absolute path"),
             ("[tools.Bash]\neffect = \"reads\"\n", 2, "unknown variant `reads`"),
             ("[tools.Bash]\nignore-args = [\"took\"]\n", 2, "expected a JSON Pointer"),
             ("\n[tools.\"[\"]\npoll = true\n", 2, "no valid glob"),

@@ -223,13 +223,14 @@ impl<'r> Judge<'r> {
         }
     }
 
-    /// Takes in the next call. `subject` is asked for only where a rule fired.
+    /// Takes in the next call, made by the agent with these names. `subject` is asked for only where a rule fired.
     ///
     /// # Errors
     /// What `subject` says.
     pub(crate) fn observe(
         &mut self,
         call: &Call,
+        agents: &[&str],
         noted: &Noted,
         subject: impl FnOnce() -> io::Result<Subject>,
     ) -> io::Result<()> {
@@ -240,7 +241,7 @@ impl<'r> Judge<'r> {
         let mut settled = Vec::new();
         for (place, spot) in &noted.spots {
             let rule = &self.ruleset.rules[usize::from(*place)];
-            if let Some(level) = rule.settle(spot, call) {
+            if let Some(level) = rule.settle(spot, call, agents) {
                 settled.push((rule.rule(), level, spot));
             }
         }

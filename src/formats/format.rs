@@ -2,7 +2,7 @@
 
 use super::detect::From;
 use super::effect::Profile;
-use super::normalize::Out;
+use super::normalize::{Event, Out};
 use super::ordering::Agents;
 use crate::json::view::Value;
 use crate::limits::Budget;
@@ -32,8 +32,8 @@ pub(super) struct Companion {
     pub(super) path: PathBuf,
     /// The agent whose records it holds, where the records do not say so.
     pub(super) thread: Option<String>,
-    /// The agent, and the call that started it.
-    pub(super) started: Option<(String, String)>,
+    /// What is said of that agent elsewhere: the call that started it, its kind.
+    pub(super) told: Vec<Event>,
 }
 
 /// One format.

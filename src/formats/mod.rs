@@ -17,6 +17,7 @@ mod event;
 mod facts;
 mod format;
 mod inventory;
+mod lineage;
 mod marks;
 mod native;
 mod normalize;

@@ -33,7 +33,7 @@ pub use coverage_dropped::COVERAGE_DROPPED;
 pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
-pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH};
+pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH, agent_names};
 pub use policy_changed::POLICY_CHANGED;
 pub use recording_rewritten::RECORDING_REWRITTEN;
 pub use redundant_call::{REDUNDANT_CALL, RedundantCall};
@@ -49,7 +49,7 @@ pub use unsigned_seal::UNSIGNED_SEAL;
 use crate::call::{Call, Key};
 use crate::finding::{ArgumentPlace, Level, Place, Rule};
 use crate::json::view::Value;
-use crate::scope::Applied;
+use crate::scope::{Applied, Candidate};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -154,8 +154,9 @@ pub trait CallRule: Debug + Send + Sync {
     /// Looks at what a call was answered; likewise.
     fn inspect_result(&self, _result: &Value<'_>, _found: &mut Vec<Spot>) {}
 
-    /// The level of what was found, once it is known what became of the call; none: it is no finding after all.
-    fn settle(&self, spot: &Spot, _call: &Call) -> Option<Level> {
+    /// The level of what was found, once it is known what became of the call and which names its agent has; none: it is
+    /// no finding after all.
+    fn settle(&self, spot: &Spot, _call: &Call, _agents: &[&str]) -> Option<Level> {
         Some(spot.level)
     }
 
@@ -181,6 +182,9 @@ pub struct Arguments<'a> {
     pub cwd: Option<&'a str>,
     /// The agent that made the call, where it is not the main one.
     pub agent: Option<&'a str>,
+    /// The names under which a scope may have lists for it, the most specific first; none: that shows only when the whole
+    /// recording was read, and [`CallRule::settle`] is told.
+    pub agents: Option<&'a [&'a str]>,
     /// The key of the run's prints.
     pub key: &'a Key,
     /// Where in the recording an argument stands, by its JSON Pointer.
@@ -204,6 +208,18 @@ pub struct Spot {
     pub pattern: Option<&'static str>,
     /// The argument it is about.
     pub argument: Option<ArgumentPlace>,
+    /// The lists of the scope under which it is so; empty: whichever count.
+    pub lists: Vec<Candidate>,
+    /// What it is about, as a number: of one number in a recording there is one finding, to which the later calls belong.
+    pub same: Option<u64>,
+}
+
+impl Spot {
+    /// Something that is so whoever called, and that stands for itself.
+    #[must_use]
+    pub fn new(level: Level, detail: impl Into<Arc<str>>) -> Spot {
+        Spot { level, detail: detail.into(), pattern: None, argument: None, lists: Vec::new(), same: None }
+    }
 }
 
 /// What a rule remembers of one agent's context.

@@ -21,8 +21,10 @@ mod rewrites;
 mod tests;
 
 pub use file::ScopeFile;
-pub use policy::{Applied, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
+pub use policy::{Applied, Candidate, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
 pub use v1::{MAX_SCOPE, Scope, ScopeError};
+
+pub use paths::is_absolute;
 
 /// The scheme of an address, and its host as a pattern for it. None if different programs may read different hosts in
 /// the address.

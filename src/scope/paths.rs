@@ -33,6 +33,8 @@ pub(super) enum Anchor {
     Top,
     /// The folder that patterns are about, wherever it lies.
     Root,
+    /// The home folder, wherever it lies.
+    Home,
 }
 
 impl Known {
@@ -42,6 +44,8 @@ impl Known {
             Anchor::Top => format!("/{joined}"),
             Anchor::Root if joined.is_empty() => ".".to_owned(),
             Anchor::Root => joined,
+            Anchor::Home if joined.is_empty() => "~".to_owned(),
+            Anchor::Home => format!("~/{joined}"),
         }
     }
 }
@@ -59,7 +63,7 @@ pub(super) fn fold(path: &str, places: Places<'_>) -> Option<Known> {
     for segment in rest.split('/') {
         match segment {
             "" | "." => {}
-            ".." if start.segments.is_empty() && start.anchor == Anchor::Root => return None,
+            ".." if start.segments.is_empty() && start.anchor != Anchor::Top => return None,
             ".." => {
                 start.segments.pop();
             }
@@ -78,8 +82,7 @@ fn start<'p>(path: &'p str, places: Places<'_>) -> Option<(Known, &'p str)> {
         if !rest.is_empty() && !rest.starts_with('/') {
             return None;
         }
-        let home = places.home.filter(|home| is_absolute(home))?;
-        return Some((fold(home, Places::default())?, rest));
+        return Some((home(places)?, rest));
     }
     let bytes = path.as_bytes();
     if bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' {
@@ -95,7 +98,18 @@ fn start<'p>(path: &'p str, places: Places<'_>) -> Option<(Known, &'p str)> {
     Some((base, path))
 }
 
-fn is_absolute(path: &str) -> bool {
+/// The home folder; where nobody says which it is, as itself: it is surely the same for a pattern that names it.
+fn home(places: Places<'_>) -> Option<Known> {
+    match places.home {
+        Some(home) if is_absolute(home) => fold(home, Places::default()),
+        Some(_) => None,
+        None => Some(Known { anchor: Anchor::Home, segments: Vec::new() }),
+    }
+}
+
+/// Whether a path starts at the top of a file system.
+#[must_use]
+pub fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     matches!(bytes.first(), Some(b'/'))
         || bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'/' | b'\\')
@@ -183,7 +197,7 @@ impl Pattern {
             if folded { Cow::Owned(fold_all(&path.segments)) } else { Cow::Borrowed(&path.segments) };
         let base = match self.start {
             Start::Top => Some(Known { anchor: Anchor::Top, segments: Vec::new() }),
-            Start::Home => places.home.filter(|home| is_absolute(home)).and_then(|home| fold(home, Places::default())),
+            Start::Home => home(places),
             Start::Root => match places.root.or(places.cwd) {
                 Some(root) if is_absolute(root) => fold(root, Places::default()),
                 Some(_) => None,
@@ -197,20 +211,21 @@ impl Pattern {
                 Some(segments_match(&own, rest))
             }
             // one of the two starts at an unknown place: it fits if some place makes it fit
-            _ if path.anchor == Anchor::Root => {
-                let reach = own.first().is_some_and(|first| first == "**");
-                let certain = reach && segments_match(&own, &segments);
-                if certain {
-                    Some(true)
-                } else if some_start(&own, &segments) {
-                    None
-                } else {
-                    Some(false)
+            base => {
+                let reach = self.start == Start::Top && own.first().is_some_and(|first| first == "**");
+                if reach && segments_match(&own, &segments) {
+                    return Some(true);
                 }
-            }
-            _ => {
-                let any = (0..=segments.len()).any(|from| segments_match(&own, &segments[from..]));
-                if any { None } else { Some(false) }
+                let known = base.filter(|base| base.anchor == Anchor::Top).map(|base| base.segments);
+                // in front of the path there may be more
+                let before_path = path.anchor != Anchor::Top && {
+                    let front = known.as_deref().map(|front| if folded { fold_all(front) } else { front.to_vec() });
+                    some_start(&[&front.unwrap_or_default(), &own[..]].concat(), &segments)
+                };
+                // in front of the pattern there may be more
+                let before_pattern =
+                    || known.is_none() && (0..=segments.len()).any(|from| segments_match(&own, &segments[from..]));
+                if before_path || before_pattern() { None } else { Some(false) }
             }
         }
     }
@@ -313,7 +328,9 @@ mod tests {
             assert_eq!(fold(path, PLACES).map(|known| known.shown()).as_deref(), folded, "{path}");
         }
         assert_eq!(fold("../x", Places::default()), None);
-        assert_eq!(fold("~/x", Places::default()), None);
+        assert_eq!(fold("~/a/../x", Places::default()).unwrap().shown(), "~/x");
+        assert_eq!(fold("~/../x", Places::default()), None);
+        assert_eq!(fold("~/x", Places { home: Some("home"), ..Places::default() }), None);
         assert_eq!(fold("a/../b", Places::default()).unwrap().shown(), "b");
     }
 
@@ -353,6 +370,25 @@ mod tests {
         assert_eq!(fits("src/**", "/x/lib/a", none, false), Some(false));
         assert_eq!(fits("**/.env", "a/.env", none, false), Some(true));
         assert_eq!(fits("~/.ssh/**", "/home/u/.ssh/id", none, true), None);
+        assert_eq!(fits("~/.ssh/**", "/srv/u/ssh/id", none, true), Some(false));
+        // wherever the home folder lies, it is the same one
+        assert_eq!(fits("~/.ssh/**", "~/.ssh/id", none, true), Some(true));
+        assert_eq!(fits("~/notes/*", "~/notes/a", none, false), Some(true));
+        assert_eq!(fits("~/notes/*", "~/notes/../.ssh/id", none, false), Some(false));
+        assert_eq!(fits("**/.ssh/**", "~/.ssh/id", none, true), Some(true));
+        let root = Places { root: Some("/repo"), ..none };
+        assert_eq!(fits("src/**", "~/src/a", root, false), None);
+        assert_eq!(fits("/etc/*", "~/x/y", none, false), Some(false));
+        assert_eq!(fits("~/x", "x", none, false), None);
+        // the home folder may be below the folder that paths are about, and the other way round
+        assert_eq!(fits("~/x", "u/x", none, true), None);
+        assert_eq!(fits("u/x", "~/x", none, true), None);
+        assert_eq!(fits("~/x", "u/x", Places { home: Some("/home/u"), ..none }, true), None);
+        assert_eq!(fits("src/*", "~/repo/src/a", root, true), None);
+        assert_eq!(fits("src/*", "~/other/lib/a", root, true), Some(false));
+        // all of one unknown folder is not all of another one
+        assert_eq!(fits("~/**", "a", none, false), None);
+        assert_eq!(fits("./**", "~/a", none, false), None);
         assert_eq!(fits("/etc/passwd", "src/a", none, true), Some(false));
         assert_eq!(fits("/etc/passwd", "passwd", none, true), None);
     }

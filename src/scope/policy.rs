@@ -6,6 +6,7 @@ use super::names::Name;
 use super::schemas::Schema;
 use super::{ScopeError, hosts, paths, read};
 use crate::sanitize::clip;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -146,7 +147,8 @@ pub struct Remark {
 /// A call that is judged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PolicyCall<'c> {
-    /// The names under which the calling agent may have lists, the most specific first.
+    /// The names under which the calling agent may have lists, the most specific first. Of a sub-agent that the recording
+    /// names no further, those of the agent that started it follow.
     pub agents: &'c [&'c str],
     /// The tool's name.
     pub tool: &'c str,
@@ -232,6 +234,48 @@ impl Tally {
     }
 }
 
+/// Where entries that were about a call are counted.
+trait Counting {
+    fn count(&self, entry: usize);
+    fn has(&self, entry: usize) -> bool;
+}
+
+impl Counting for Tally {
+    fn count(&self, entry: usize) {
+        self.add(entry);
+    }
+
+    fn has(&self, entry: usize) -> bool {
+        self.get(entry) > 0
+    }
+}
+
+/// Those of one call: nothing else was counted before.
+impl Counting for RefCell<Vec<usize>> {
+    fn count(&self, entry: usize) {
+        self.borrow_mut().push(entry);
+    }
+
+    fn has(&self, _entry: usize) -> bool {
+        false
+    }
+}
+
+/// The lists by which a call was judged while it was not known whose call it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    lists: Option<usize>,
+    /// The entries that were about the call.
+    entries: Box<[usize]>,
+}
+
+impl Tally {
+    /// Counts what the lists that apply were about.
+    pub fn take(&self, candidate: &Candidate) {
+        candidate.entries.iter().for_each(|entry| self.add(*entry));
+    }
+}
+
 /// A policy that a run is held against, with what its entries did in it.
 #[derive(Debug)]
 pub struct Applied {
@@ -239,11 +283,13 @@ pub struct Applied {
     pub policy: Policy,
     /// The calls that its entries were about.
     pub tally: Tally,
+    /// The home folder of whoever ran the agent, where somebody says which it was: no recording proves it.
+    pub home: Option<String>,
 }
 
 impl From<Policy> for Applied {
     fn from(policy: Policy) -> Applied {
-        Applied { tally: Tally::of(&policy), policy }
+        Applied { tally: Tally::of(&policy), policy, home: None }
     }
 }
 
@@ -264,7 +310,7 @@ impl Policy {
 
     /// Whether a file of version 1 lists the name whose canonical form (with its quotes) is `literal`. Counts its entry.
     #[must_use]
-    pub fn lists(&self, literal: &[u8], tally: &Tally) -> bool {
+    pub fn has_name(&self, literal: &[u8], tally: &Tally) -> bool {
         let place = self.names.get(literal);
         place.iter().for_each(|place| tally.add(**place));
         place.is_some()
@@ -272,19 +318,55 @@ impl Policy {
 
     /// Judges a call, and counts the entries that were about it.
     pub fn judge(&self, call: &PolicyCall<'_>, tally: &Tally) -> Verdict {
+        let judged = Judged::new(call, self.root.as_deref());
+        self.judge_by(self.lists(call.agents), call, &judged, tally)
+    }
+
+    /// Whether it has lists for several agents, so that it matters whose call one is.
+    #[must_use]
+    pub fn tells_agents_apart(&self) -> bool {
+        self.bodies.iter().any(|body| body.agent.is_some())
+    }
+
+    /// Judges a call by each of the lists, while it is not known whose call it is. Counts nothing.
+    #[must_use]
+    pub fn judge_each(&self, call: &PolicyCall<'_>) -> Vec<(Candidate, Verdict)> {
+        let judged = Judged::new(call, self.root.as_deref());
+        // where some lists are for all others, there is nobody without
+        let nobody = self.named("*").is_none().then_some(None);
+        let each = (0..self.bodies.len()).map(Some).chain(nobody).map(|lists| {
+            let counted = RefCell::default();
+            let verdict = self.judge_by(lists, call, &judged, &counted);
+            (Candidate { lists, entries: counted.into_inner().into() }, verdict)
+        });
+        each.collect()
+    }
+
+    /// Whether the candidate is the one that counts for a call of the agent with these names.
+    #[must_use]
+    pub fn chooses(&self, candidate: &Candidate, agents: &[&str]) -> bool {
+        self.lists(agents) == candidate.lists
+    }
+
+    fn judge_by(
+        &self,
+        lists: Option<usize>,
+        call: &PolicyCall<'_>,
+        judged: &Judged<'_>,
+        tally: &impl Counting,
+    ) -> Verdict {
         let no = |reason, entry, (part, pointer): (String, String)| {
             Verdict::Overreach(Overreach { reason, entry, part: clip(&part, PART).into_owned(), pointer })
         };
-        let Some(body) = self.body(call.agents) else {
+        let Some(body) = lists.map(|lists| &self.bodies[lists]) else {
             let agent = call.agents.first().copied().unwrap_or("");
             return no(Reason::AgentNotListed, None, (agent.to_owned(), String::new()));
         };
-        let judged = Judged::new(call, self.root.as_deref());
         let mut denied = None;
         let mut doubtful = None;
         for &place in &body.deny {
             // one that was counted and would change nothing needs no second look
-            if denied.is_some() && tally.get(place) > 0 {
+            if denied.is_some() && tally.has(place) {
                 continue;
             }
             let entry = &self.entries[place];
@@ -293,11 +375,11 @@ impl Policy {
             }
             match judged.denies(entry) {
                 Deny::Yes(part) => {
-                    tally.add(place);
+                    tally.count(place);
                     denied = denied.or(Some((place, part)));
                 }
                 Deny::Maybe(part) => {
-                    tally.add(place);
+                    tally.count(place);
                     doubtful = doubtful.or(Some((place, part)));
                 }
                 Deny::No => {}
@@ -307,7 +389,7 @@ impl Policy {
         let mut unproven = None;
         let mut refused = None;
         for &place in &body.allow {
-            if (allowed.is_some() || denied.is_some()) && tally.get(place) > 0 {
+            if (allowed.is_some() || denied.is_some()) && tally.has(place) {
                 continue;
             }
             let entry = &self.entries[place];
@@ -316,7 +398,7 @@ impl Policy {
             }
             match judged.allows(entry) {
                 Allow::Yes => {
-                    tally.add(place);
+                    tally.count(place);
                     allowed = allowed.or(Some(place));
                 }
                 Allow::No(part) => refused = refused.or(Some((place, part))),
@@ -346,13 +428,18 @@ impl Policy {
         }
     }
 
-    fn body(&self, agents: &[&str]) -> Option<&Body> {
-        let named = |name: &str| self.bodies.iter().find(|body| body.agent.as_deref() == Some(name));
-        match &self.bodies[..] {
-            [body] if body.agent.is_none() => Some(body),
-            // a body called `*` is for all others, not for an agent of that name
-            _ => agents.iter().filter(|name| **name != "*").find_map(|name| named(name)).or_else(|| named("*")),
+    /// The lists for an agent with these names; none: it has none, and no others are for it.
+    fn lists(&self, agents: &[&str]) -> Option<usize> {
+        if !self.tells_agents_apart() {
+            return (!self.bodies.is_empty()).then_some(0);
         }
+        // a body called `*` is for all others, not for an agent of that name
+        let own = agents.iter().filter(|name| **name != "*").find_map(|name| self.named(name));
+        own.or_else(|| self.named("*"))
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.bodies.iter().position(|body| body.agent.as_deref() == Some(name))
     }
 
     /// What allow entries say of a tool, for someone who was refused.

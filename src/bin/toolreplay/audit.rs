@@ -40,7 +40,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
-        Some(path) => Some(Arc::new(Applied::from(read_scope(path, &place, base.as_ref(), &mut changes)?))),
+        Some(path) => {
+            let policy = read_scope(path, &place, base.as_ref(), &mut changes)?;
+            Some(Arc::new(Applied { home: config.config.home.clone(), ..Applied::from(policy) }))
+        }
         None => None,
     };
     let trust = match &args.signing.trust {
