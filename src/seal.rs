@@ -10,7 +10,7 @@ pub use damage::{Damage, damage};
 use crate::json::{Canonical, Scratch};
 use crate::sanitize::{clip, visible};
 use crate::transcript::utf16_width;
-use crate::transcript::{self, Base, Block, Layout, ReadError, Record, Records, ScanError, Visit};
+use crate::transcript::{self, Block, Layout, Preceding, ReadError, Record, Records, ScanError, Visit};
 use sha2::{Digest as _, Sha256};
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
@@ -65,7 +65,7 @@ pub fn seal_from(
     let refused = || SealError::Write(io::Error::other("a chain goes on from 64 lower-case hexadecimal digits"));
     let mut prev = *digest.ok_or_else(refused)?;
     let mut scratch = Scratch::default();
-    let sink = |block: &Block, mut links: Links, _: Base| {
+    let sink = |block: &Block, mut links: Links, _: Preceding| {
         let (mut start, mut written) = (0, 0);
         for link in &links.shapes {
             match link {
@@ -335,7 +335,7 @@ pub enum Start<'s> {
 /// A line that is no link, wherever it stands.
 pub fn verify_from(source: impl Read + Send, threads: usize, start: Start<'_>) -> Result<Chain, ReadError> {
     let mut verifier = Verifier::starting(start);
-    let sink = |block: &Block, seen: SeenLinks, base: Base| {
+    let sink = |block: &Block, seen: SeenLinks, base: Preceding| {
         verifier.accept(block, &seen, base);
         Ok::<(), Infallible>(())
     };
@@ -471,7 +471,7 @@ impl Verifier {
     }
 
     /// Takes in the next block.
-    pub(crate) fn accept(&mut self, block: &Block, seen: &SeenLinks, base: Base) {
+    pub(crate) fn accept(&mut self, block: &Block, seen: &SeenLinks, base: Preceding) {
         let Some((first, first_index, first_prev)) = &seen.first else { return };
         if self.head.is_empty() {
             self.first_prev.clone_from(first_prev);
@@ -496,7 +496,7 @@ impl Verifier {
         self.head_line = base.lines + u64::from(seen.last_line) + 1;
     }
 
-    fn broken_link(&mut self, block: &Block, base: Base, at: &At, fault: &Fault) -> Option<BrokenLink> {
+    fn broken_link(&mut self, block: &Block, base: Preceding, at: &At, fault: &Fault) -> Option<BrokenLink> {
         let index = base.records + u64::from(at.ordinal);
         let line = base.lines + u64::from(at.line) + 1;
         let record = block.record(&at.range, Layout::Sealed, line, &mut self.scratch)?;
@@ -512,7 +512,7 @@ impl Verifier {
     }
 
     /// The chain, when all blocks were taken in.
-    pub(crate) fn chain(self, total: Base) -> Chain {
+    pub(crate) fn chain(self, total: Preceding) -> Chain {
         let start = if self.head.is_empty() { self.start() } else { self.first_prev };
         let head = if self.head.is_empty() { shown(&start) } else { shown(&self.head) };
         Chain { links: total.records, head, start: shown(&start), head_line: self.head_line, broken: self.broken }

@@ -1,6 +1,6 @@
-//! A transcript and its sealed twin: `X.sealed.jsonl` beside `X.jsonl`.
+//! A transcript and its sealed copy: `X.sealed.jsonl` beside `X.jsonl`.
 //!
-//! The twin holds the same calls, or the first of them while the transcript still grows. Whether its chain holds is
+//! The copy holds the same calls, or the first of them while the transcript still grows. Whether its chain holds is
 //! asked elsewhere (`seal`); here only the calls are compared.
 
 use crate::seal::{self, BrokenLink, GENESIS};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// What a sealed file's name has before its ending.
 const SEALED: &str = ".sealed";
 
-/// The path of a transcript's sealed twin: `run.jsonl` has `run.sealed.jsonl`, and a file of another ending, such as
+/// The path of a transcript's sealed copy: `run.jsonl` has `run.sealed.jsonl`, and a file of another ending, such as
 /// `run.log`, has `run.log.sealed.jsonl`.
 #[must_use]
 pub fn sealed_path(transcript: &Path) -> PathBuf {
@@ -33,20 +33,20 @@ pub fn sealed_path(transcript: &Path) -> PathBuf {
     transcript.with_file_name(name)
 }
 
-/// Whether a path is one that a sealed twin has.
+/// Whether a path is one that a sealed copy has.
 #[must_use]
 pub fn is_sealed_path(path: &Path) -> bool {
     transcript_path(path).is_some()
 }
 
-/// The path of the transcript whose sealed twin is at `sealed`.
+/// The path of the transcript whose sealed copy is at `sealed`.
 #[must_use]
 pub fn transcript_path(sealed: &Path) -> Option<PathBuf> {
     let ending = sealed.extension().filter(|ending| is_ending(ending))?;
     let stem = Path::new(sealed.file_stem()?);
     let name = stem.extension().filter(|part| *part == OsStr::new(&SEALED[1..])).and(stem.file_stem())?;
     let mut name = name.to_owned();
-    // `run.log.sealed.jsonl` is the twin of `run.log`
+    // `run.log.sealed.jsonl` is the copy of `run.log`
     if Path::new(&name).extension().is_none() || ending != "jsonl" {
         name.push(".");
         name.push(ending);
@@ -60,7 +60,7 @@ fn is_ending(ending: &OsStr) -> bool {
     ending == "jsonl" || ending == "ndjson"
 }
 
-/// In which way a transcript and its sealed twin part.
+/// In which way a transcript and its sealed copy part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// A call is not the one that was sealed.
@@ -71,7 +71,7 @@ pub enum Difference {
     Grown,
 }
 
-/// The first place in which a transcript and its sealed twin part.
+/// The first place in which a transcript and its sealed copy part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     /// In which way.
@@ -94,12 +94,12 @@ pub enum CompareError {
     /// The transcript.
     #[error("{0}")]
     Transcript(ReadError),
-    /// Its sealed twin.
+    /// Its sealed copy.
     #[error("{0}")]
     Sealed(ReadError),
 }
 
-/// Compares the calls of a transcript with those of its sealed twin; `None` if they are the same.
+/// Compares the calls of a transcript with those of its sealed copy; `None` if they are the same.
 ///
 /// # Errors
 /// A line of either that is no record.
@@ -171,13 +171,13 @@ mod tests {
 
     #[test]
     fn twins_have_names() {
-        for (transcript, twin) in [
+        for (transcript, copy) in [
             ("a/run.jsonl", "a/run.sealed.jsonl"),
             ("run.ndjson", "run.sealed.ndjson"),
             ("run.1.jsonl", "run.1.sealed.jsonl"),
             (".jsonl", ".jsonl.sealed.jsonl"),
         ] {
-            assert_eq!(sealed_path(Path::new(transcript)), Path::new(twin));
+            assert_eq!(sealed_path(Path::new(transcript)), Path::new(copy));
         }
         assert_eq!(sealed_path(Path::new("run.log")), Path::new("run.log.sealed.jsonl"));
         assert_eq!(transcript_path(Path::new("a/run.sealed.jsonl")), Some(PathBuf::from("a/run.jsonl")));
@@ -199,16 +199,16 @@ mod tests {
     #[test]
     fn twins_part_in_one_of_three_ways() {
         let whole = [record(0, "a"), "\n".to_owned(), record(1, "b"), record(2, "c")].concat();
-        let twin = sealed(&whole);
-        assert_eq!(compare(whole.as_bytes(), &twin[..]).unwrap(), None);
-        let part = |text: &str, twin: &[u8]| compare(text.as_bytes(), twin).unwrap().unwrap();
-        let edited = part(&whole.replace("\"b\"", "\"x\""), &twin);
+        let copy = sealed(&whole);
+        assert_eq!(compare(whole.as_bytes(), &copy[..]).unwrap(), None);
+        let part = |text: &str, copy: &[u8]| compare(text.as_bytes(), copy).unwrap().unwrap();
+        let edited = part(&whole.replace("\"b\"", "\"x\""), &copy);
         assert_eq!((edited.difference, edited.index, edited.line, edited.sealed_line), (Difference::Call, 1, 3, 2));
-        let cut = part(&record(0, "a"), &twin);
+        let cut = part(&record(0, "a"), &copy);
         assert_eq!((cut.difference, cut.index, cut.line, cut.sealed_line), (Difference::Cut, 1, 1, 2));
         let grown = part(&whole, &sealed(&record(0, "a")));
         assert_eq!((grown.difference, grown.index, grown.line, grown.sealed_line), (Difference::Grown, 1, 3, 1));
-        assert!(matches!(compare("x".as_bytes(), &twin[..]), Err(CompareError::Transcript(_))));
+        assert!(matches!(compare("x".as_bytes(), &copy[..]), Err(CompareError::Transcript(_))));
         assert!(matches!(compare(whole.as_bytes(), "x".as_bytes()), Err(CompareError::Sealed(_))));
     }
 }

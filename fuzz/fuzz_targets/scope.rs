@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolreplay::scope::{Policy, PolicyCall, Tally, Verdict, host_of};
+use toolreplay::scope::{EntryUses, Policy, PolicyCall, Verdict, host_of};
 use toolreplay::shell;
 
 const SCOPE: &[u8] = br#"{"version": 2, "root": "/repo",
@@ -14,7 +14,7 @@ const SCOPE: &[u8] = br#"{"version": 2, "root": "/repo",
 fn allowed(policy: &Policy, tool: &str, value: &str) -> bool {
     let arguments = serde_json::json!({ "v": value }).to_string();
     let call = PolicyCall { tool, arguments: arguments.as_bytes(), cwd: Some("/repo"), ..PolicyCall::default() };
-    matches!(policy.judge(&call, &Tally::default()), Verdict::Allowed(_))
+    matches!(policy.judge(&call, &EntryUses::default()), Verdict::Allowed(_))
 }
 
 fuzz_target!(|text: &str| {

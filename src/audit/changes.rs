@@ -61,8 +61,8 @@ impl Review {
 ///
 /// # Errors
 /// A read that failed.
-pub fn told_apart<R: Read + Send>(source: R) -> io::Result<(Layout, impl Read + Send)> {
-    run::told_apart(source)
+pub fn detect_layout<R: Read + Send>(source: R) -> io::Result<(Layout, impl Read + Send)> {
+    run::detect_layout(source)
 }
 
 /// Compares a sealed transcript with that of the base revision: a finding if it is not that one continued.
@@ -179,7 +179,7 @@ fn first_difference(base: &[u8], head: &[u8]) -> Option<u64> {
     }
 }
 
-/// Holds every transcript against the sealed twin beside it, whether both are audited or one of them.
+/// Holds every transcript against the sealed copy beside it, whether both are audited or one of them.
 #[must_use]
 pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
     let places: HashMap<&Path, usize> =
@@ -201,8 +201,8 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
         if contents.is_some_and(|(one, other)| one == other) || !other.is_file() {
             continue;
         }
-        let (transcript, twin) = if sealed { (other.as_path(), path) } else { (path, other.as_path()) };
-        if let Some(finding) = mismatch(transcript, twin, sealed, contents.is_some()) {
+        let (transcript, copy) = if sealed { (other.as_path(), path) } else { (path, other.as_path()) };
+        if let Some(finding) = mismatch(transcript, copy, sealed, contents.is_some()) {
             let (shown, from_root) = (input.shown.clone(), input.from_root.clone());
             changes.push(Change { shown, from_root, exists: true, finding });
         }
@@ -210,7 +210,7 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
     changes
 }
 
-/// The finding for a transcript and its sealed twin, on the line of the one or the other. `differ`: both were judged, and
+/// The finding for a transcript and its sealed copy, on the line of the one or the other. `differ`: both were judged, and
 /// their calls are not the same.
 fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> Option<Finding> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -222,7 +222,7 @@ fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> 
     };
     match sealed_pair::compare(one, other) {
         Ok(None) => None,
-        Ok(Some(found)) => Some(parted(&found, &name(transcript), &name(sealed), on_sealed)),
+        Ok(Some(found)) => Some(mismatch_finding(&found, &name(transcript), &name(sealed), on_sealed)),
         // it was judged, so it is a recording in another format, whose lines say nothing here
         Err(CompareError::Transcript(_)) if differ => {
             let detail = format!("{} does not hold the calls that {} holds", name(transcript), name(sealed));
@@ -238,9 +238,9 @@ fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> 
     }
 }
 
-/// The finding for the place in which a transcript and its sealed twin part, by their names.
+/// The finding for the place in which a transcript and its sealed copy part, by their names.
 #[must_use]
-pub fn parted(found: &Mismatch, transcript: &str, sealed: &str, on_sealed: bool) -> Finding {
+pub fn mismatch_finding(found: &Mismatch, transcript: &str, sealed: &str, on_sealed: bool) -> Finding {
     let index = found.index;
     let (level, detail) = match found.difference {
         Difference::Call => {

@@ -15,7 +15,8 @@ mod suppress;
 pub use baseline::{Baseline, MAX_BASELINE};
 pub use chains::goes_on_from;
 pub use changes::{
-    Change, Policy, Review, Visibility, mismatches, parted, policy_changed, seal_deleted, seal_kept, told_apart, unread,
+    Change, Policy, Review, Visibility, detect_layout, mismatch_finding, mismatches, policy_changed, seal_deleted,
+    seal_kept, unread,
 };
 pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
 pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};

@@ -4,7 +4,7 @@
 //! it means is not known before all of it is read, and nothing rewrites the lines it has written.
 
 use super::changes::about;
-use super::run::told_apart;
+use super::run::detect_layout;
 use crate::finding::Finding;
 use crate::formats::{self, Opening};
 use crate::json::{self, Scratch};
@@ -31,7 +31,7 @@ pub fn is_recording(source: impl Read + Send + 'static, path: &Path) -> io::Resu
 
 /// Whether a text is a transcript by its first record, and the text from its start.
 fn native(source: Source) -> io::Result<(bool, Source)> {
-    let (layout, mut source) = told_apart(source)?;
+    let (layout, mut source) = detect_layout(source)?;
     let mut start = Vec::new();
     source.by_ref().take(64 << 10).read_to_end(&mut start)?;
     let line = start.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
@@ -51,8 +51,8 @@ pub fn recording_kept(
 ) -> io::Result<Option<Finding>> {
     let (was_native, base) = native(formats::unpacked(Box::new(base))?)?;
     let (is_native, head) = native(formats::unpacked(Box::new(head))?)?;
-    let parted = if was_native && is_native { calls(base, head)? } else { text(base, head)? };
-    Ok(parted.map(|Parted { index, line, width, what }| {
+    let changed = if was_native && is_native { calls(base, head)? } else { text(base, head)? };
+    Ok(changed.map(|FirstChange { index, line, width, what }| {
         let detail = format!("it is not the base revision's recording continued: {what}");
         Finding { index, line, width, ..about(&RECORDING_REWRITTEN, RECORDING_REWRITTEN.level, &what, detail) }
     }))
@@ -78,14 +78,14 @@ pub fn seal_went(name: &str) -> Finding {
 }
 
 /// Where two recordings part.
-struct Parted {
+struct FirstChange {
     index: Option<u64>,
     line: u64,
     width: u32,
     what: String,
 }
 
-fn calls(base: Source, head: Source) -> io::Result<Option<Parted>> {
+fn calls(base: Source, head: Source) -> io::Result<Option<FirstChange>> {
     let (mut base, mut head) = (Records::new(base, Layout::Transcript), Records::new(head, Layout::Transcript));
     let (mut index, mut last) = (0, 0);
     loop {
@@ -95,16 +95,16 @@ fn calls(base: Source, head: Source) -> io::Result<Option<Parted>> {
             Ok(None) | Err(ReadError::Record { .. }) => return Ok(None),
             Err(ReadError::Io { error, .. }) => return Err(error),
         };
-        let parted = |line, width, what: String| Ok(Some(Parted { index: Some(index), line, width, what }));
+        let changed = |line, width, what: String| Ok(Some(FirstChange { index: Some(index), line, width, what }));
         match head.next_record() {
-            Ok(None) => return parted(last, 0, format!("it was cut: it ends before index {index}")),
+            Ok(None) => return changed(last, 0, format!("it was cut: it ends before index {index}")),
             Ok(Some(new)) if !same_call(&old, &new) => {
-                return parted(new.line, utf16_width(new.text), format!("the call at index {index} is another one"));
+                return changed(new.line, utf16_width(new.text), format!("the call at index {index} is another one"));
             }
             Ok(Some(new)) => last = new.line,
             // it is reported as malformed besides
             Err(error @ ReadError::Record { .. }) => {
-                return parted(error.line(), 0, format!("no call can be read at index {index}"));
+                return changed(error.line(), 0, format!("no call can be read at index {index}"));
             }
             Err(ReadError::Io { error, .. }) => return Err(error),
         }
@@ -119,7 +119,7 @@ fn same_call(one: &Record<'_>, other: &Record<'_>) -> bool {
 }
 
 /// Compares texts but for carriage returns, which git may add or take away.
-fn text(base: Source, head: Source) -> io::Result<Option<Parted>> {
+fn text(base: Source, head: Source) -> io::Result<Option<FirstChange>> {
     let bytes = |source| BufReader::with_capacity(256 << 10, source).bytes().filter(|byte| !matches!(byte, Ok(b'\r')));
     let (mut base, mut head, mut line) = (bytes(base), bytes(head), 1);
     loop {
@@ -134,7 +134,7 @@ fn text(base: Source, head: Source) -> io::Result<Option<Parted>> {
             (Some(_), None) => format!("it was cut: it ends in line {line}"),
             (Some(_), Some(_)) => format!("line {line} is another one"),
         };
-        return Ok(Some(Parted { index: None, line, width: 0, what }));
+        return Ok(Some(FirstChange { index: None, line, width: 0, what }));
     }
 }
 

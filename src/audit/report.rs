@@ -3,7 +3,7 @@
 use super::baseline::Baseline;
 use super::changes::{Change, Review, Visibility};
 use super::run::{Failure, Import, Input, Outcome};
-use super::suppress::Sieve;
+use super::suppress::FindingFilter;
 use crate::config::{Date, Suppression};
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::formats::Code;
@@ -114,7 +114,7 @@ pub struct FileReport {
     pub import: Option<Import>,
     /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
     /// reported there and not twice.
-    pub twin: Option<usize>,
+    pub repeats: Option<usize>,
     /// Not audited itself: a policy, or a file that is gone. It is here for its findings.
     pub aside: bool,
     /// Where a reviewer sees the findings.
@@ -277,27 +277,27 @@ impl Report {
         scope: bool,
         settings: &Settings,
     ) -> Report {
-        let twins = twins(command, &outcomes);
-        for (outcome, twin) in outcomes.iter_mut().zip(&twins) {
-            if twin.is_some() {
+        let sealed_copies = sealed_copies(command, &outcomes);
+        for (outcome, copy) in outcomes.iter_mut().zip(&sealed_copies) {
+            if copy.is_some() {
                 outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
             }
         }
         let asides = asides(changes, inputs, &mut outcomes);
-        let mut sieve = Sieve::new(settings);
+        let mut filter = FindingFilter::new(settings);
         let mut files = Vec::new();
         let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
-        // files that are left out must not shift the places that twins name
-        let place = |twin: usize| outcomes[..twin].iter().filter(|outcome| !outcome.passed_over).count();
-        let twins: Vec<Option<usize>> = twins.into_iter().map(|twin| twin.map(place)).collect();
-        for (input, (outcome, twin)) in inputs.iter().zip(outcomes.into_iter().zip(twins)) {
+        // files that are left out must not shift the places of repeated files
+        let place = |copy: usize| outcomes[..copy].iter().filter(|outcome| !outcome.passed_over).count();
+        let sealed_copies: Vec<Option<usize>> = sealed_copies.into_iter().map(|copy| copy.map(place)).collect();
+        for (input, (outcome, copy)) in inputs.iter().zip(outcomes.into_iter().zip(sealed_copies)) {
             if outcome.passed_over {
                 continue;
             }
             let mut findings = outcome.judgement.findings;
             let partly = outcome.import.is_some();
             findings.extend(outcome.failure.as_ref().map(|failure| malformed(failure, partly)));
-            let divergence = sieve.keep(&input.from_root, &mut findings);
+            let divergence = filter.keep(&input.from_root, &mut findings);
             files.push(FileReport {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
@@ -308,24 +308,24 @@ impl Report {
                 signature: outcome.signature,
                 failure: outcome.failure,
                 import: outcome.import,
-                twin,
+                repeats: copy,
                 aside: false,
                 review: Review { visibility: visibility(input), ..Review::default() },
                 findings,
             });
         }
         for mut file in asides {
-            sieve.keep(&file.from_root, &mut file.findings);
+            filter.keep(&file.from_root, &mut file.findings);
             files.push(file);
         }
         let coverage = Coverage::of(command, &files, scope);
         let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref());
-        let mut remarks = sieve.remarks();
+        let mut remarks = filter.remarks();
         if let Some(baseline) = &settings.baseline {
             if let Some(finding) = baseline.dropped(&coverage, &files) {
                 let path = settings.baseline_path.clone();
                 let change = Change { shown: path.clone(), from_root: path, exists: true, finding };
-                sieve.fails |= settings.fail_on <= Level::Error;
+                filter.fails |= settings.fail_on <= Level::Error;
                 files.extend(beside(vec![change]));
             }
             let gone = baseline.len() - renewed.len();
@@ -336,7 +336,7 @@ impl Report {
         }
         let verdict = if files.iter().any(|file| file.failure.is_some()) {
             Verdict::Failed
-        } else if sieve.fails {
+        } else if filter.fails {
             Verdict::Findings
         } else if (coverage.calls == 0 || nothing_judged(&files)) && !settings.allow_empty {
             Verdict::Inconclusive
@@ -347,10 +347,10 @@ impl Report {
         let mut report = Report {
             command,
             files,
-            suppressed: sieve.suppressed,
-            known: sieve.known,
+            suppressed: filter.suppressed,
+            known: filter.known,
             renewed,
-            below_min_level: sieve.below_min_level,
+            below_min_level: filter.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
             remarks: remarks.into_iter().chain(open_seals).collect(),
@@ -468,7 +468,7 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
             signature: None,
             failure: None,
             import: None,
-            twin: None,
+            repeats: None,
             aside: true,
             review: Review { visibility, ..Review::default() },
             findings: vec![change.finding],
@@ -518,7 +518,7 @@ fn malformed(failure: &Failure, partly: bool) -> Finding {
 }
 
 /// For each sealed transcript, the transcript of the same run that holds the same calls.
-fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
+fn sealed_copies(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
     let mut transcripts = HashMap::new();
     if command == Command::Audit {
         for (file, outcome) in outcomes.iter().enumerate() {
@@ -527,17 +527,17 @@ fn twins(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
             }
         }
     }
-    let twin = |outcome: &Outcome| {
+    let copy = |outcome: &Outcome| {
         outcome.chain.as_ref().and(outcome.judgement.content).and_then(|content| transcripts.get(&content).copied())
     };
-    outcomes.iter().map(twin).collect()
+    outcomes.iter().map(copy).collect()
 }
 
 impl Coverage {
     fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
         let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
-        let calls = judged().filter(|file| file.twin.is_none()).map(|file| file.calls).sum();
-        let pairs = judged().filter(|file| file.twin.is_none()).map(|file| file.pairs).sum();
+        let calls = judged().filter(|file| file.repeats.is_none()).map(|file| file.calls).sum();
+        let pairs = judged().filter(|file| file.repeats.is_none()).map(|file| file.pairs).sum();
         let mut not_judged = Vec::new();
         let mut say = |count: u64, what: &str, why: &str| {
             if count > 0 {
@@ -547,7 +547,7 @@ impl Coverage {
         say(files.iter().filter(|file| !file.is_judged()).count() as u64, "file", "that cannot be read");
         say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
         say(
-            judged().filter(|file| file.twin.is_some()).count() as u64,
+            judged().filter(|file| file.repeats.is_some()).count() as u64,
             "sealed file",
             "with the calls of an audited transcript",
         );
@@ -571,7 +571,7 @@ impl Coverage {
             say(sum(|import| import.unjudged.failed), "call", "that failed");
             say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
         }
-        say(sum(|import| import.books.orphans), "result", "without a call");
+        say(sum(|import| import.balance.orphans), "result", "without a call");
         say(sum(|import| import.unjudged.unobserved), "call", "that nobody saw run: a model asked, its agent reported");
         let lines = |import: &Import| {
             import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()

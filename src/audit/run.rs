@@ -9,7 +9,7 @@ use crate::rules;
 use crate::sanitize::visible;
 use crate::seal::{self, Break, BrokenLink, Chain, SeenLinks, Verifier};
 use crate::signature::Checked;
-use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, is_blank};
+use crate::transcript::{self, Block, Layout, Preceding, ReadError, ScanError, Visit, is_blank};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
@@ -158,8 +158,8 @@ pub struct Import {
     pub files: u64,
     /// Why it was taken for that, in words.
     pub reason: String,
-    /// The books.
-    pub books: formats::Balance,
+    /// What came in and what became of it.
+    pub balance: formats::Balance,
     /// What had to be said.
     pub warnings: Vec<formats::Warning>,
     /// The paths of the files that were read, by the numbers that warnings have for them.
@@ -277,7 +277,7 @@ fn one(
         Plan::Audit(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => {
                 let (layout, source) =
-                    told_apart(source).map_err(|error| Failure::from(ReadError::Io { line: 0, error }))?;
+                    detect_layout(source).map_err(|error| Failure::from(ReadError::Io { line: 0, error }))?;
                 let source: Source = Box::new(source);
                 match layout {
                     Layout::Transcript => judged(counted(source), ruleset, threads),
@@ -365,15 +365,15 @@ fn imported(
     let judgement = imported.judge(ruleset).map_err(io)?;
     let failure = lost(&imported, empty || options.allow_loss);
     let paths = imported.paths();
-    let Imported { books, unjudged, .. } = imported;
+    let Imported { balance, unjudged, .. } = imported;
     let files = 1 + input.more.len() as u64;
-    let import = Some(Import { format, files, reason, books, warnings: imported.warnings, paths, unjudged });
+    let import = Some(Import { format, files, reason, balance, warnings: imported.warnings, paths, unjudged });
     Ok(Outcome { judgement, failure, import, ..Outcome::default() })
 }
 
 /// What keeps an import from being whole.
 fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
-    if imported.books.calls_in == 0 && !empty {
+    if imported.balance.calls_in == 0 && !empty {
         let what = "EMPTY_INPUT: not a single call was found; is it the right format?".to_owned();
         return Some(Failure::of_file(what));
     }
@@ -436,7 +436,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
         links.visit(&visit);
         seen.visit(ruleset, &visit);
     };
-    let sink = |block: &Block, (links, seen): (SeenLinks, Seen), base: Base| {
+    let sink = |block: &Block, (links, seen): (SeenLinks, Seen), base: Preceding| {
         verifier.accept(block, &links, base);
         judge.take(block, seen, base);
         Ok::<(), Infallible>(())
@@ -456,7 +456,7 @@ fn judged_sealed(source: impl Read + Send, ruleset: &Ruleset, threads: usize) ->
 }
 
 /// Which of the two a text is, by the fields of its first record, and the text from its start.
-pub(super) fn told_apart<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
+pub(super) fn detect_layout<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
     let mut start = Start::read(source, 64 << 10).map_err(|(_, error)| error)?;
     while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
         match start.grow(&Budget::default()) {

@@ -8,7 +8,7 @@ use crate::sanitize::visible;
 use std::collections::{BTreeSet, HashMap};
 
 /// What of the findings is kept, and the count of what is not.
-pub(super) struct Sieve<'s> {
+pub(super) struct FindingFilter<'s> {
     suppressions: Suppressions<'s>,
     settings: &'s Settings,
     pub(super) suppressed: u64,
@@ -19,10 +19,10 @@ pub(super) struct Sieve<'s> {
     pub(super) fails: bool,
 }
 
-impl<'s> Sieve<'s> {
-    pub(super) fn new(settings: &'s Settings) -> Sieve<'s> {
+impl<'s> FindingFilter<'s> {
+    pub(super) fn new(settings: &'s Settings) -> FindingFilter<'s> {
         let suppressions = Suppressions::new(&settings.suppressions, settings.today);
-        Sieve { suppressions, settings, suppressed: 0, below_min_level: 0, known: 0, fails: false }
+        FindingFilter { suppressions, settings, suppressed: 0, below_min_level: 0, known: 0, fails: false }
     }
 
     /// Keeps of one file's findings those that are shown. Returns the first index whose answer changed, shown or not.
@@ -54,7 +54,7 @@ impl<'s> Sieve<'s> {
 struct Suppressions<'s> {
     all: Vec<Compiled<'s>>,
     /// Places in `all`, of those in force; of several that say the same, the first.
-    by_key: HashMap<Key<'s>, Vec<usize>>,
+    by_key: HashMap<FindingKey<'s>, Vec<usize>>,
     /// The lengths of the keys that are parts of paths.
     starts: BTreeSet<usize>,
     ends: BTreeSet<usize>,
@@ -72,7 +72,7 @@ struct Compiled<'s> {
 
 /// What a suppression says and a finding can be asked for.
 #[derive(PartialEq, Eq, Hash)]
-enum Key<'s> {
+enum FindingKey<'s> {
     Rule(&'s str),
     Tool(ToolName),
     Fingerprint(&'s str),
@@ -98,7 +98,7 @@ impl<'s> Suppressions<'s> {
             }
         };
         let all: Vec<Compiled<'s>> = all.iter().enumerate().map(compile).collect();
-        let mut counts: HashMap<Key<'s>, usize> = HashMap::new();
+        let mut counts: HashMap<FindingKey<'s>, usize> = HashMap::new();
         let in_force = || all.iter().enumerate().filter(|(place, it)| !it.expired && it.same_as == *place);
         in_force().flat_map(|(_, it)| it.keys()).for_each(|key| *counts.entry(key).or_default() += 1);
         let mut suppressions =
@@ -107,9 +107,9 @@ impl<'s> Suppressions<'s> {
             // the configuration was refused if there is none
             let Some(key) = compiled.keys().into_iter().min_by_key(|key| counts.get(key)) else { continue };
             match key {
-                Key::Start(start) => drop(suppressions.starts.insert(start.len())),
-                Key::End(end) => drop(suppressions.ends.insert(end.len())),
-                Key::Rule(_) | Key::Tool(_) | Key::Fingerprint(_) => {}
+                FindingKey::Start(start) => drop(suppressions.starts.insert(start.len())),
+                FindingKey::End(end) => drop(suppressions.ends.insert(end.len())),
+                FindingKey::Rule(_) | FindingKey::Tool(_) | FindingKey::Fingerprint(_) => {}
             }
             suppressions.by_key.entry(key).or_default().push(place);
         }
@@ -120,18 +120,21 @@ impl<'s> Suppressions<'s> {
     /// Takes out the findings of one file that are suppressed, and says how many they are. All suppressions that fit
     /// count a match.
     fn apply(&mut self, path: &str, findings: &mut Vec<Finding>) -> u64 {
-        let starts = self.starts.iter().filter_map(|length| path.get(..*length)).map(Key::Start);
-        let ends = self.ends.iter().filter_map(|length| path.get(path.len().checked_sub(*length)?..)).map(Key::End);
+        let starts = self.starts.iter().filter_map(|length| path.get(..*length)).map(FindingKey::Start);
+        let ends =
+            self.ends.iter().filter_map(|length| path.get(path.len().checked_sub(*length)?..)).map(FindingKey::End);
         let of_path: Vec<usize> =
             starts.chain(ends).filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
         let mut fits_path: HashMap<usize, bool> = HashMap::new();
         let before = findings.len();
         findings.retain(|finding| {
             let fingerprint = finding.fingerprint.to_string();
-            let tool = finding.tool.as_deref().map(|tool| Key::Tool(tool.clone()));
-            let pattern = finding.pattern.map(Key::Rule);
-            let keys =
-                [Key::Rule(finding.rule.id), Key::Fingerprint(&fingerprint)].into_iter().chain(pattern).chain(tool);
+            let tool = finding.tool.as_deref().map(|tool| FindingKey::Tool(tool.clone()));
+            let pattern = finding.pattern.map(FindingKey::Rule);
+            let keys = [FindingKey::Rule(finding.rule.id), FindingKey::Fingerprint(&fingerprint)]
+                .into_iter()
+                .chain(pattern)
+                .chain(tool);
             let mut fitting: Vec<usize> = keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
             fitting.extend(&of_path);
             fitting.retain(|place| {
@@ -162,17 +165,17 @@ impl<'s> Suppressions<'s> {
 
 impl<'s> Compiled<'s> {
     /// What it can be found by.
-    fn keys(&self) -> Vec<Key<'s>> {
+    fn keys(&self) -> Vec<FindingKey<'s>> {
         let Suppression { rule, path, fingerprint, .. } = self.suppression;
-        let mut keys: Vec<Key<'s>> = fingerprint.iter().map(|print| Key::Fingerprint(print)).collect();
-        keys.extend(self.tool.clone().map(Key::Tool));
+        let mut keys: Vec<FindingKey<'s>> = fingerprint.iter().map(|print| FindingKey::Fingerprint(print)).collect();
+        keys.extend(self.tool.clone().map(FindingKey::Tool));
         if let Some(path) = path.as_deref().map(from_root) {
             let plain = |char: char| !matches!(char, '*' | '?' | '[' | ']');
             // a `**` may stand for no folder, and then the `/` beside it does as well
-            keys.push(Key::Start(path.split(|char| !plain(char)).next().unwrap_or("").trim_end_matches('/')));
-            keys.push(Key::End(path.rsplit(|char| !plain(char)).next().unwrap_or("").trim_start_matches('/')));
+            keys.push(FindingKey::Start(path.split(|char| !plain(char)).next().unwrap_or("").trim_end_matches('/')));
+            keys.push(FindingKey::End(path.rsplit(|char| !plain(char)).next().unwrap_or("").trim_start_matches('/')));
         }
-        keys.extend(rule.as_deref().map(Key::Rule));
+        keys.extend(rule.as_deref().map(FindingKey::Rule));
         keys
     }
 

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 /// The captures of a recording, by numbers that stand for their names.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureGaps {
-    captures: HashMap<u64, Capture>,
+    captures: HashMap<u64, CaptureState>,
     requests: HashMap<u64, Request>,
 }
 
 #[derive(Debug)]
-struct Capture {
+struct CaptureState {
     first: Location,
     /// The prints of its events, by their place.
     events: HashMap<u64, Print>,
@@ -33,8 +33,8 @@ struct Request {
 }
 
 impl CaptureGaps {
-    fn capture(&mut self, capture: u64, at: Location) -> &mut Capture {
-        self.captures.entry(capture).or_insert_with(|| Capture { first: at, events: HashMap::new(), ends: None })
+    fn capture(&mut self, capture: u64, at: Location) -> &mut CaptureState {
+        self.captures.entry(capture).or_insert_with(|| CaptureState { first: at, events: HashMap::new(), ends: None })
     }
 
     /// An event. The same one once more, as in a copy of its file, is no news.
@@ -74,7 +74,7 @@ impl CaptureGaps {
 
     /// Says what is missing.
     pub(crate) fn settle(&self, tally: &mut Tally) {
-        let mut captures: Vec<&Capture> = self.captures.values().collect();
+        let mut captures: Vec<&CaptureState> = self.captures.values().collect();
         captures.sort_by_key(|capture| capture.first);
         for capture in captures {
             let has = capture.events.len() as u64;

@@ -143,7 +143,7 @@ impl Flags {
     pub(crate) const COMPOSITE: Flags = Flags(1 << 4);
     pub(crate) const POLL: Flags = Flags(1 << 5);
     pub(crate) const MORE_RESULTS: Flags = Flags(1 << 6);
-    pub(crate) const SECONDARY_ANSWER: Flags = Flags(1 << 7);
+    pub(crate) const SECONDARY_RESULT: Flags = Flags(1 << 7);
     pub(crate) const ARGS_KEPT_RAW: Flags = Flags(1 << 8);
     /// The call starts an agent of its own.
     pub(crate) const SPAWNS: Flags = Flags(1 << 9);

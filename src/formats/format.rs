@@ -43,7 +43,7 @@ pub struct Format {
     /// What it is, in a few words.
     pub title: &'static str,
     /// Where such files lie.
-    pub lies: &'static str,
+    pub found_in: &'static str,
     /// Why one value (a whole document, or one line) is of this format, if it is: words that end a sentence such as
     /// "48 of 50 lines …".
     pub(super) recognise: fn(value: Value<'_>, document: bool) -> Option<&'static str>,

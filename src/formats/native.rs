@@ -10,7 +10,7 @@ use crate::finding::{ArgumentPlace, Place};
 use crate::json::view::{self, Value};
 use crate::json::{Canonical, decode_lossless};
 use crate::rules::{MAIN_AGENT, SeedStep};
-use crate::transcript::{self, Base, Block, Layout, ReadError, ScanError, Visit, utf16_width};
+use crate::transcript::{self, Block, Layout, Preceding, ReadError, ScanError, Visit, utf16_width};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::Read;
@@ -23,7 +23,7 @@ use std::ops::Range;
 pub fn judge(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Judgement, ReadError> {
     let mut reader = NativeJudge::new(ruleset, Layout::Transcript);
     let visit = |seen: &mut Seen, visit: Visit<'_>| seen.visit(ruleset, &visit);
-    let sink = |block: &Block, seen: Seen, base: Base| {
+    let sink = |block: &Block, seen: Seen, base: Preceding| {
         reader.take(block, seen, base);
         Ok::<(), Infallible>(())
     };
@@ -223,7 +223,7 @@ impl<'r> NativeJudge<'r> {
     }
 
     /// Takes in the next block.
-    pub fn take(&mut self, block: &Block, seen: Seen, base: Base) {
+    pub fn take(&mut self, block: &Block, seen: Seen, base: Preceding) {
         let NativeJudge { ruleset, layout, judge, contexts, told, scratch } = self;
         for (ordinal, seed) in seen.seeds.iter().enumerate() {
             let place = Place { index: base.records + ordinal as u64, line: base.lines + u64::from(seed.line) + 1 };
@@ -255,7 +255,7 @@ impl<'r> NativeJudge<'r> {
 
     /// What came of it, when all blocks were taken in.
     #[must_use]
-    pub fn judgement(self, total: Base) -> Judgement {
+    pub fn judgement(self, total: Preceding) -> Judgement {
         self.judge.judgement(total.records)
     }
 }

@@ -211,7 +211,7 @@ pub(crate) struct Out<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     scratch: Scratch,
-    mended: Vec<u8>,
+    repaired: Vec<u8>,
 }
 
 impl<'a> Out<'a> {
@@ -568,10 +568,10 @@ impl<'a> Out<'a> {
     }
 
     /// An answer.
-    pub(crate) fn answer(&mut self, answer: ToolResult<'_>) {
-        let at = self.place(answer.at);
-        let (response, print, facts) = self.response(&answer);
-        let to = match answer.to {
+    pub(crate) fn result(&mut self, result: ToolResult<'_>) {
+        let at = self.place(result.at);
+        let (response, print, facts) = self.response(&result);
+        let to = match result.to {
             To::Id(id) => ResultOwner::Id(id.into()),
             To::Call(noted) => ResultOwner::Call(noted),
             To::Tool(tool) => ResultOwner::Tool(serde_json::Value::from(&*tool).to_string().into_bytes().into()),
@@ -582,21 +582,21 @@ impl<'a> Out<'a> {
             response,
             print,
             facts,
-            mark: answer.mark,
-            failed: answer.failed || answer.error == Some(true),
-            no_effect: answer.no_effect,
-            secondary: answer.secondary,
-            last_wins: answer.last_wins,
-            optional: answer.optional,
-            redacted: answer.redacted,
-            turns: answer.turns.into_iter().map(Into::into).collect(),
+            mark: result.mark,
+            failed: result.failed || result.error == Some(true),
+            no_effect: result.no_effect,
+            secondary: result.secondary,
+            last_wins: result.last_wins,
+            optional: result.optional,
+            redacted: result.redacted,
+            turns: result.turns.into_iter().map(Into::into).collect(),
         })));
     }
 
     /// The response of an answer and its print.
-    fn response(&mut self, answer: &ToolResult<'_>) -> (Vec<u8>, Print, Option<ResultFacts>) {
+    fn response(&mut self, result: &ToolResult<'_>) -> (Vec<u8>, Print, Option<ResultFacts>) {
         let made;
-        let mut value = match &answer.body {
+        let mut value = match &result.body {
             Body::Value(value) => *value,
             Body::Made(text) => {
                 made = text;
@@ -615,11 +615,11 @@ impl<'a> Out<'a> {
         let shrunk = if raw.len() > MAX_BINARY { repair::without_binaries(raw, MAX_BINARY) } else { None };
         if let Some((_, count)) = &shrunk {
             for _ in 0..*count {
-                self.note(Code::BinaryBody, "replaced by its hash", answer.at, "");
+                self.note(Code::BinaryBody, "replaced by its hash", result.at, "");
             }
         }
         let raw = shrunk.as_ref().map_or(raw, |(text, _)| text);
-        let error = answer.error.map_or("", |error| if error { ",\"is_error\":true" } else { ",\"is_error\":false" });
+        let error = result.error.map_or("", |error| if error { ",\"is_error\":true" } else { ",\"is_error\":false" });
         let mut notes = Repairs::default();
         let body = self.buffers.strict(raw, &mut notes);
         let response = if body.first_byte() == b'{' && !reserved(body) {
@@ -635,26 +635,26 @@ impl<'a> Out<'a> {
         let print = self.options.key.print_parts(&[&response]);
         let facts =
             self.options.ruleset.as_ref().map(|ruleset| facts::of_result(ruleset, self.profile, None, &response));
-        let result = (if self.options.bodies { response } else { Vec::new() }, print, facts);
+        let made = (if self.options.bodies { response } else { Vec::new() }, print, facts);
         if shrunk.is_some() || raw.len() > 1 << 20 {
             self.buffers.tidy();
         }
-        self.mended(&notes, answer.at);
-        result
+        self.repaired(&notes, result.at);
+        made
     }
 
-    /// A value in canonical form; where strict JSON cannot hold it, mended and noted.
+    /// A value in canonical form; where strict JSON cannot hold it, repaired and noted.
     fn strict(&mut self, raw: &[u8], at: Value<'_>, numbers: bool) -> Vec<u8> {
         let mut notes = Repairs::default();
         let text = self.buffers.strict(raw, &mut notes).to_vec();
         if numbers && repair::numbers_change(raw) {
             notes.numbers = true;
         }
-        self.mended(&notes, at);
+        self.repaired(&notes, at);
         text
     }
 
-    fn mended(&mut self, notes: &Repairs, at: Value<'_>) {
+    fn repaired(&mut self, notes: &Repairs, at: Value<'_>) {
         for (code, class, happened) in [
             (Code::BadLine, "bad-utf8", notes.utf8),
             (Code::BadLine, "control-character", notes.control),
@@ -688,27 +688,27 @@ impl Ground<'_> {
 
 impl Buffers {
     fn strict<'c>(&'c mut self, raw: &'c [u8], notes: &mut Repairs) -> Canonical<'c> {
-        let (span, mended) = match json::canonical(raw, &mut self.scratch) {
+        let (span, repaired) = match json::canonical(raw, &mut self.scratch) {
             Ok(span) => (span, false),
             Err(_) => {
-                self.mended = repair::mend(raw, notes);
-                match json::canonical(&self.mended, &mut self.scratch) {
+                self.repaired = repair::repaired(raw, notes);
+                match json::canonical(&self.repaired, &mut self.scratch) {
                     Ok(span) => (span, true),
                     Err(_) => {
                         // two members of one name: as text, so that no reader has to choose one
                         notes.duplicate = true;
-                        self.mended = repair::as_text(raw);
-                        let span = json::canonical(&self.mended, &mut self.scratch).or_else(|_| {
+                        self.repaired = repair::as_text(raw);
+                        let span = json::canonical(&self.repaired, &mut self.scratch).or_else(|_| {
                             // longer than any text may be
-                            self.mended = b"null".to_vec();
-                            json::canonical(&self.mended, &mut self.scratch)
+                            self.repaired = b"null".to_vec();
+                            json::canonical(&self.repaired, &mut self.scratch)
                         });
                         (span.unwrap_or_default(), true)
                     }
                 }
             }
         };
-        let canonical = span.get(if mended { &self.mended } else { raw }, &self.scratch);
+        let canonical = span.get(if repaired { &self.repaired } else { raw }, &self.scratch);
         canonical.feed(|bytes| notes.surrogate |= repair::has_lone_surrogate(bytes));
         canonical
     }
@@ -716,8 +716,8 @@ impl Buffers {
     /// Gives back room that only very long values need.
     fn tidy(&mut self) {
         self.scratch.shrink();
-        if self.mended.capacity() > 1 << 20 {
-            self.mended = Vec::new();
+        if self.repaired.capacity() > 1 << 20 {
+            self.repaired = Vec::new();
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn order(pairing: &mut Pairing, agents: Agents) -> Vec<u32> {
             Agents::Main => {
                 let main = threads.into_iter().find(|thread| pairing.pairs[thread[0] as usize].thread == 0);
                 let main = main.unwrap_or_default();
-                pairing.books.excluded += (scope.len() - main.len()) as u64;
+                pairing.balance.excluded += (scope.len() - main.len()) as u64;
                 order.extend(main);
             }
             Agents::Separate => order.extend(threads.into_iter().flatten()),

@@ -101,7 +101,7 @@ pub(crate) struct Pairing {
     tool_numbers: HashMap<Box<[u8]>, u32>,
     pub(crate) store: Store,
     pub(crate) tally: Tally,
-    pub(crate) books: Balance,
+    pub(crate) balance: Balance,
     /// Slots by scope and id.
     ids: HashMap<u64, u32>,
     scope: u64,
@@ -117,7 +117,7 @@ pub(crate) struct Pairing {
     pub(crate) by_time: bool,
     window: u32,
     /// How many answers came so far.
-    between_answers: u64,
+    between_results: u64,
     /// Answers that came before their calls, by scope and id.
     early: HashMap<u64, Vec<NormalizedResult>>,
     early_ids: HashMap<u64, Box<str>>,
@@ -156,7 +156,7 @@ impl Pairing {
             tool_numbers: HashMap::new(),
             store: Store::default(),
             tally: Tally::default(),
-            books: Balance::default(),
+            balance: Balance::default(),
             ids: HashMap::new(),
             scope: 0,
             last_scope: 0,
@@ -168,7 +168,7 @@ impl Pairing {
             named_scopes: false,
             by_time: false,
             window: 0,
-            between_answers: 0,
+            between_results: 0,
             early: HashMap::new(),
             early_ids: HashMap::new(),
             batch: Vec::new(),
@@ -203,9 +203,9 @@ impl Pairing {
                     let pair = self.call(*call);
                     self.batch.push(pair);
                 }
-                Event::ToolResult(mut answer) => {
-                    answer.at.line += shift;
-                    self.answer(*answer);
+                Event::ToolResult(mut result) => {
+                    result.at.line += shift;
+                    self.take_result(*result);
                 }
                 Event::Note(code, class, mut at, detail) => {
                     at.line += shift;
@@ -221,10 +221,10 @@ impl Pairing {
                 }
                 Event::Copies { calls, results, mut at } => {
                     at.line += shift;
-                    self.books.calls_in += calls;
-                    self.books.call_copies += calls;
-                    self.books.results_in += results;
-                    self.books.result_copies += results;
+                    self.balance.calls_in += calls;
+                    self.balance.call_copies += calls;
+                    self.balance.results_in += results;
+                    self.balance.result_copies += results;
                     self.tally.warn(Code::DuplicateCopy, "marked as a copy", at, calls + results, "");
                 }
                 Event::Prompt { own, parent, mut at } => {
@@ -361,8 +361,8 @@ impl Pairing {
                 return true;
             }
             Event::Call(call) => {
-                self.books.calls_in += 1;
-                self.books.call_copies += 1;
+                self.balance.calls_in += 1;
+                self.balance.call_copies += 1;
                 self.batch.push(NONE);
                 if !std::mem::replace(&mut repeats.said, true) {
                     let mut at = call.at;
@@ -372,8 +372,8 @@ impl Pairing {
                 }
             }
             Event::ToolResult(_) => {
-                self.books.results_in += 1;
-                self.books.result_copies += 1;
+                self.balance.results_in += 1;
+                self.balance.result_copies += 1;
             }
             _ => {}
         }
@@ -435,20 +435,20 @@ impl Pairing {
     }
 
     fn call(&mut self, call: NormalizedCall) -> u32 {
-        self.books.calls_in += 1;
+        self.balance.calls_in += 1;
         let number = call.id.as_deref().map(|id| self.id_number(id));
         let latest = number.and_then(|number| self.ids.get(&number).copied());
         let turn = match call.turn.as_deref() {
             None => 0,
             // consecutive calls: odd numbers are taken by named turns
-            Some("") => (self.between_answers + 1) * 2,
+            Some("") => (self.between_results + 1) * 2,
             Some(turn) => self.id_number(turn) | 1,
         };
         if call.flags.has(Flags::TWICE)
             && !call.flags.has(Flags::NO_COPY)
             && let Some(other) = self.other_half(latest, &call)
         {
-            self.books.call_copies += 1;
+            self.balance.call_copies += 1;
             if let Some(number) = number {
                 self.ids.insert(number, other);
             }
@@ -458,7 +458,7 @@ impl Pairing {
             && !call.flags.has(Flags::NO_COPY)
         {
             if let Some(same) = self.same(latest, &call) {
-                self.books.call_copies += 1;
+                self.balance.call_copies += 1;
                 let pair = &mut self.pairs[same as usize];
                 // a call that is logged when it is asked for and when it starts is no copy that anybody must hear of
                 if pair.flags.has(Flags::INTENT) == call.flags.has(Flags::INTENT) {
@@ -475,7 +475,7 @@ impl Pairing {
             let intent = pair.flags.has(Flags::INTENT) || call.flags.has(Flags::INTENT);
             let grows = turn != 0 && pair.turn == turn && !pair.flags.has(Flags::ANSWERED);
             if intent || grows {
-                self.books.call_copies += 1;
+                self.balance.call_copies += 1;
                 if grows && !intent {
                     self.tally.warn(Code::IdReused, "partial record replaced", call.at, 1, "");
                 } else if pair.flags.has(Flags::INTENT) == call.flags.has(Flags::INTENT) {
@@ -488,7 +488,7 @@ impl Pairing {
             }
         }
         if let Some(same) = latest.and_then(|latest| self.captured_before(latest, &call, turn)) {
-            self.books.call_copies += 1;
+            self.balance.call_copies += 1;
             self.tally.warn(Code::DuplicateCopy, "call", call.at, 1, "");
             return same;
         }
@@ -544,13 +544,13 @@ impl Pairing {
                 }
                 if let Some(early) = self.early.remove(&number) {
                     let is_mine =
-                        |answer: &NormalizedResult| answer.turns.is_empty() || self.turns_of(answer).contains(&turn);
+                        |result: &NormalizedResult| result.turns.is_empty() || self.turns_of(result).contains(&turn);
                     let (mine, others): (Vec<_>, Vec<_>) = early.into_iter().partition(is_mine);
                     match others.is_empty() {
                         true => drop(self.early_ids.remove(&number)),
                         false => drop(self.early.insert(number, others)),
                     }
-                    mine.into_iter().for_each(|answer| self.attach(place, answer));
+                    mine.into_iter().for_each(|result| self.attach(place, result));
                 }
             }
             _ => self.tally.warn(Code::IdMissing, "", call.at, 1, "paired by where it stands"),
@@ -603,16 +603,16 @@ impl Pairing {
         pair.flags.set(call.flags);
     }
 
-    fn answer(&mut self, answer: NormalizedResult) {
-        if answer.optional && !self.waits(&answer.to) {
-            if answer.failed {
-                self.tally.warn(Code::UnknownRecord, "error that answers no known call", answer.at, 1, "");
+    fn take_result(&mut self, result: NormalizedResult) {
+        if result.optional && !self.waits(&result.to) {
+            if result.failed {
+                self.tally.warn(Code::UnknownRecord, "error that answers no known call", result.at, 1, "");
             }
             return;
         }
-        self.books.results_in += 1;
-        self.between_answers += 1;
-        let found = match &answer.to {
+        self.balance.results_in += 1;
+        self.between_results += 1;
+        let found = match &result.to {
             ResultOwner::Call(noted) => self.batch.get(noted.0 as usize).copied().filter(|place| *place != NONE),
             ResultOwner::Tool(tool) => {
                 let tool = self.tool_numbers.get(tool).copied();
@@ -624,33 +624,33 @@ impl Pairing {
             ResultOwner::Id(id) => {
                 let number = self.id_number(id);
                 let latest = self.ids.get(&number).copied();
-                match latest.and_then(|latest| self.whose(latest, &answer)) {
+                match latest.and_then(|latest| self.owner(latest, &result)) {
                     Some(place) => Some(place),
                     None if self.windowed() => None,
                     None => {
                         self.early_ids.insert(number, id.clone());
-                        self.early.entry(number).or_default().push(answer);
+                        self.early.entry(number).or_default().push(result);
                         return;
                     }
                 }
             }
         };
         match found {
-            Some(place) => self.attach(place, answer),
+            Some(place) => self.attach(place, result),
             None => {
-                let name = match &answer.to {
+                let name = match &result.to {
                     ResultOwner::Id(id) => id.to_string(),
                     ResultOwner::Tool(tool) => String::from_utf8_lossy(tool).into_owned(),
                     ResultOwner::Call(_) => String::new(),
                 };
-                self.orphan(name, &answer);
+                self.orphan(name, &result);
             }
         }
     }
 
     /// The numbers of the turns that an answer names.
-    fn turns_of(&self, answer: &NormalizedResult) -> Vec<u64> {
-        answer.turns.iter().map(|turn| self.id_number(turn) | 1).collect()
+    fn turns_of(&self, result: &NormalizedResult) -> Vec<u64> {
+        result.turns.iter().map(|turn| self.id_number(turn) | 1).collect()
     }
 
     /// Whether a call waits for an answer.
@@ -667,20 +667,20 @@ impl Pairing {
         !self.named_scopes && u64::from(self.window) > self.scope
     }
 
-    fn orphan(&mut self, id: String, answer: &NormalizedResult) {
-        self.books.orphans += 1;
-        self.tally.warn(Code::OrphanResult, "", answer.at, 1, &format!("no call has the id '{id}'"));
-        self.orphans.push((id, answer.at));
+    fn orphan(&mut self, id: String, result: &NormalizedResult) {
+        self.balance.orphans += 1;
+        self.tally.warn(Code::OrphanResult, "", result.at, 1, &format!("no call has the id '{id}'"));
+        self.orphans.push((id, result.at));
     }
 
     /// Which of the calls with one id an answer belongs to: the first open one of this turn, then the last open one. One
     /// that names turns belongs to a call of theirs or to none.
-    fn whose(&mut self, latest: u32, answer: &NormalizedResult) -> Option<u32> {
+    fn owner(&mut self, latest: u32, result: &NormalizedResult) -> Option<u32> {
         let open = |place: &u32| !self.pairs[*place as usize].flags.has(Flags::ANSWERED);
         let here = |place: &u32| self.pairs[*place as usize].window == self.window;
-        if !answer.turns.is_empty() {
+        if !result.turns.is_empty() {
             // known turns that have all their answers mean one more copy, not an older call
-            let turns = self.turns_of(answer);
+            let turns = self.turns_of(result);
             let (mut first_open, mut any) = (None, None);
             for place in self.chain(latest) {
                 let turn = self.pairs[place as usize].turn;
@@ -702,50 +702,50 @@ impl Pairing {
             && self.windowed()
             && !here(&place)
         {
-            self.tally.warn(Code::IdReused, "late answer", answer.at, 1, "the answer stands behind a later turn");
+            self.tally.warn(Code::IdReused, "late answer", result.at, 1, "the answer stands behind a later turn");
         }
         // in a list of messages an answered call of an older turn is not answered once more: this one's call is missing
-        let known = |place: &u32| here(place) || self.pairs[*place as usize].response == answer.print;
+        let known = |place: &u32| here(place) || self.pairs[*place as usize].response == result.print;
         found.or_else(|| Some(latest).filter(|latest| !self.windowed() || known(latest)))
     }
 
-    fn attach(&mut self, place: u32, answer: NormalizedResult) {
+    fn attach(&mut self, place: u32, result: NormalizedResult) {
         let pair = &self.pairs[place as usize];
         let flags = pair.flags;
         if flags.has(Flags::ANSWERED) {
-            if pair.response == answer.print || (answer.secondary && !flags.has(Flags::SECONDARY_ANSWER)) {
-                self.books.result_copies += 1;
-                self.tally.warn(Code::DuplicateCopy, "result", answer.at, 1, "");
+            if pair.response == result.print || (result.secondary && !flags.has(Flags::SECONDARY_RESULT)) {
+                self.balance.result_copies += 1;
+                self.tally.warn(Code::DuplicateCopy, "result", result.at, 1, "");
                 return;
             }
-            let fuller = flags.has(Flags::SECONDARY_ANSWER) && !answer.secondary;
-            if !answer.last_wins && !fuller {
-                self.books.attached += 1;
-                self.tally.warn(Code::SecondResult, "", answer.at, 1, "kept beside the first");
+            let fuller = flags.has(Flags::SECONDARY_RESULT) && !result.secondary;
+            if !result.last_wins && !fuller {
+                self.balance.attached += 1;
+                self.tally.warn(Code::SecondResult, "", result.at, 1, "kept beside the first");
                 self.pairs[place as usize].flags.set(Flags::MORE_RESULTS);
-                self.more.entry(place).or_default().push(answer.response);
+                self.more.entry(place).or_default().push(result.response);
                 return;
             }
             // the one before was less than this one
-            self.books.attached -= 1;
-            self.books.result_copies += 1;
+            self.balance.attached -= 1;
+            self.balance.result_copies += 1;
         }
-        self.books.attached += 1;
-        let body = self.put(&answer.response);
+        self.balance.attached += 1;
+        let body = self.put(&result.response);
         let pair = &mut self.pairs[place as usize];
         pair.body = body;
-        pair.response = answer.print;
-        pair.result = answer.facts;
+        pair.response = result.print;
+        pair.result = result.facts;
         for (flag, is) in [
             (Flags::ANSWERED, true),
-            (Flags::FAILED, answer.failed),
-            (Flags::NO_EFFECT, answer.no_effect),
-            (Flags::SECONDARY_ANSWER, answer.secondary),
-            (Flags::REDACTED, answer.redacted),
+            (Flags::FAILED, result.failed),
+            (Flags::NO_EFFECT, result.no_effect),
+            (Flags::SECONDARY_RESULT, result.secondary),
+            (Flags::REDACTED, result.redacted),
         ] {
             if is { pair.flags.set(flag) } else { pair.flags.clear(flag) }
         }
-        pair.mark = answer.mark.or(pair.mark.filter(|mark| matches!(mark, Mark::NotExecuted(_))));
+        pair.mark = result.mark.or(pair.mark.filter(|mark| matches!(mark, Mark::NotExecuted(_))));
     }
 
     fn mark(&mut self, id: &str, mark: Mark) {
@@ -757,10 +757,10 @@ impl Pairing {
     /// Answers that are still without a call when their scope ends.
     fn settle_early(&mut self) {
         let mut early: Vec<(u64, Vec<NormalizedResult>)> = std::mem::take(&mut self.early).into_iter().collect();
-        early.sort_by_key(|(_, answers)| answers.first().map(|answer| answer.at));
-        for (number, answers) in early {
+        early.sort_by_key(|(_, results)| results.first().map(|result| result.at));
+        for (number, results) in early {
             let id = self.early_ids.remove(&number).unwrap_or_default();
-            answers.iter().for_each(|answer| self.orphan(id.to_string(), answer));
+            results.iter().for_each(|result| self.orphan(id.to_string(), result));
         }
     }
 

@@ -472,7 +472,7 @@ impl Recording {
             self.pairing.threads[place].besides = names;
         }
         let order = ordering::order(&mut self.pairing, self.options.agents);
-        if self.pairing.books.calls_in == 0 {
+        if self.pairing.balance.calls_in == 0 {
             let what = "not a single call was found; is it the right format?";
             self.pairing.tally.warn(Code::EmptyInput, "", Location::default(), 1, what);
         }

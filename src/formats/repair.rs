@@ -22,13 +22,13 @@ pub(crate) struct Repairs {
 }
 
 /// A text whose grammar was checked, with strings and numbers that are strict JSON.
-pub(crate) fn mend(text: &[u8], notes: &mut Repairs) -> Vec<u8> {
+pub(crate) fn repaired(text: &[u8], notes: &mut Repairs) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     let mut scratch = Scratch::default();
     let mut at = 0;
     while at < text.len() {
         match text[at] {
-            b'"' => at = mend_string(text, at, &mut out, notes),
+            b'"' => at = repaired_string(text, at, &mut out, notes),
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'+' | b'.' => {
                 let end = text[at..]
                     .iter()
@@ -55,7 +55,7 @@ pub(crate) fn mend(text: &[u8], notes: &mut Repairs) -> Vec<u8> {
 }
 
 /// Copies a string from its opening quote, and returns where it ends.
-fn mend_string(text: &[u8], open: usize, out: &mut Vec<u8>, notes: &mut Repairs) -> usize {
+fn repaired_string(text: &[u8], open: usize, out: &mut Vec<u8>, notes: &mut Repairs) -> usize {
     out.push(b'"');
     let mut at = open + 1;
     while let Some(&byte) = text.get(at) {
@@ -245,9 +245,9 @@ mod tests {
     fn what_is_not_strict_is_mended() {
         let mut notes = Repairs::default();
         let text = b"{\"a\":NaN,\"b\":[1e999,-Infinity,01,2],\"c\":\"x\ty\\q\xe9z\"}";
-        let mended = mend(text, &mut notes);
+        let fixed = repaired(text, &mut notes);
         assert_eq!(
-            String::from_utf8(mended).unwrap(),
+            String::from_utf8(fixed).unwrap(),
             "{\"a\":\"NaN\",\"b\":[\"1e999\",\"-Infinity\",\"01\",2],\"c\":\"x\\u0009y\\\\q\u{fffd}z\"}"
         );
         assert!(notes.numbers && notes.control && notes.escape && notes.utf8);

@@ -23,8 +23,8 @@ pub struct Imported {
     pub(super) order: Vec<u32>,
     pub(super) files: Vec<SourceFile>,
     pub(super) agents: Agents,
-    /// The books.
-    pub books: Balance,
+    /// What came in and what became of it.
+    pub balance: Balance,
     /// Every warning, sorted by code and class.
     pub warnings: Vec<Warning>,
     /// Calls that could not be judged, by reason.
@@ -67,8 +67,8 @@ impl Imported {
         options: &Options,
         format: &'static str,
     ) -> Imported {
-        pairing.books.records = order.len() as u64;
-        let books = pairing.books;
+        pairing.balance.records = order.len() as u64;
+        let balance = pairing.balance;
         let warnings = std::mem::take(&mut pairing.tally).into_warnings();
         let mut unjudged = Unjudged::default();
         for place in &order {
@@ -92,7 +92,7 @@ impl Imported {
             order,
             files,
             agents: options.agents,
-            books,
+            balance,
             warnings,
             unjudged,
             allow_loss: options.allow_loss,
@@ -111,7 +111,7 @@ impl Imported {
             self.warnings.iter().filter(|warning| warning.is_loss() && warning.code != Code::EmptyInput).collect();
         if lost.is_empty() {
             let what = "the books do not balance, which is a fault of the importer; please report it";
-            return (!self.books.balance()).then(|| (Location::default(), what.to_owned()));
+            return (!self.balance.holds()).then(|| (Location::default(), what.to_owned()));
         }
         let first = lost.iter().map(|warning| warning.first).min().unwrap_or_default();
         let words: Vec<String> = lost.iter().map(|warning| warning.to_string()).collect();

@@ -270,7 +270,7 @@ pub struct Balance {
 impl Balance {
     /// Whether both equations hold.
     #[must_use]
-    pub fn balance(&self) -> bool {
+    pub fn holds(&self) -> bool {
         self.calls_in == self.records + self.call_copies + self.excluded
             && self.results_in == self.attached + self.result_copies + self.orphans
     }

@@ -145,21 +145,21 @@ impl Imported {
                 });
             }
         }
-        let books = &self.books;
+        let balance = &self.balance;
         let report = JsonSideReport {
             schema_version: SCHEMA_VERSION,
-            balanced: books.balance(),
+            balanced: balance.holds(),
             calls: JsonCalls {
-                r#in: books.calls_in,
-                records: books.records,
-                copies_dropped: books.call_copies,
-                excluded: books.excluded,
+                r#in: balance.calls_in,
+                records: balance.records,
+                copies_dropped: balance.call_copies,
+                excluded: balance.excluded,
             },
             results: JsonResults {
-                r#in: books.results_in,
-                attached: books.attached,
-                copies_dropped: books.result_copies,
-                orphans: books.orphans,
+                r#in: balance.results_in,
+                attached: balance.attached,
+                copies_dropped: balance.result_copies,
+                orphans: balance.orphans,
             },
             warnings: self
                 .warnings

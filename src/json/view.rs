@@ -1,7 +1,7 @@
 //! A borrowed view of JSON text as other programs wrote it: what is not asked for is only skipped.
 //!
 //! Recordings hold what strict JSON and a tree of values cannot: numbers of any size, lone surrogates, duplicate keys,
-//! bytes that are no UTF-8. So a value stays its text until somebody asks; `cook` then makes it strict and says what had
+//! bytes that are no UTF-8. So a value stays its text until somebody asks; `normalize.rs` then makes it strict and says what had
 //! to change. The grammar is checked everywhere, the text of strings and numbers is not.
 
 use crate::json::{self, Kind};

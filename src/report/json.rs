@@ -400,13 +400,13 @@ fn files(report: &Report) -> Vec<JsonFile> {
             message: failure.what.clone(),
         }),
         import: file.import.as_ref().map(import),
-        repeats: file.twin.map(|twin| report.files[twin].path.clone()),
+        repeats: file.repeats.map(|first| report.files[first].path.clone()),
     };
     report.files.iter().map(file).collect()
 }
 
 fn import(import: &Import) -> JsonImport {
-    let books = import.books;
+    let balance = import.balance;
     let warning = |warning: &Warning| JsonWarning {
         code: warning.code.name(),
         class: Some(warning.class.name().to_owned()).filter(|class| !class.is_empty()),
@@ -420,15 +420,15 @@ fn import(import: &Import) -> JsonImport {
         format: import.format,
         reason: import.reason.clone(),
         files: import.files,
-        balanced: books.balance(),
-        calls_in: books.calls_in,
-        records: books.records,
-        call_copies: books.call_copies,
-        excluded: books.excluded,
-        results_in: books.results_in,
-        attached: books.attached,
-        result_copies: books.result_copies,
-        orphans: books.orphans,
+        balanced: balance.holds(),
+        calls_in: balance.calls_in,
+        records: balance.records,
+        call_copies: balance.call_copies,
+        excluded: balance.excluded,
+        results_in: balance.results_in,
+        attached: balance.attached,
+        result_copies: balance.result_copies,
+        orphans: balance.orphans,
         warnings: import.warnings.iter().map(warning).collect(),
     }
 }

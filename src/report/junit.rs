@@ -100,10 +100,10 @@ fn rules(report: &Report, file: &FileReport) -> Vec<&'static Rule> {
     if file.chain.is_some() {
         rules.push(&BROKEN_LINK);
     }
-    if matches!(report.command, Command::Audit | Command::Replay) && file.twin.is_none() {
+    if matches!(report.command, Command::Audit | Command::Replay) && file.repeats.is_none() {
         rules.extend([&NON_DETERMINISM, &REDUNDANT_CALL]);
     }
-    if (report.command == Command::Scope || report.command == Command::Audit && !no_scope) && file.twin.is_none() {
+    if (report.command == Command::Scope || report.command == Command::Audit && !no_scope) && file.repeats.is_none() {
         rules.push(&PERMISSION_OVERREACH);
     }
     rules

@@ -11,7 +11,7 @@ use super::{Arguments, CallRule, Memo, Needs, Spot};
 use crate::call::Call;
 use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
-use crate::scope::{Applied, Candidate, Tally, Verdict};
+use crate::scope::{Applied, Candidate, EntryUses, Verdict};
 use crate::secrets;
 use crate::shell;
 use commands::UNKNOWN;
@@ -51,7 +51,7 @@ impl DangerousCall {
         let judged = judged(scope, call);
         // the rule of the scope counts what its entries were about, not this one
         if call.agents.is_some() || !scope.policy.tells_agents_apart() {
-            return is_refused(&scope.policy.judge(&judged, &Tally::default())).then(Vec::new);
+            return is_refused(&scope.policy.judge(&judged, &EntryUses::default())).then(Vec::new);
         }
         let each = scope.policy.judge_each(&judged).into_iter();
         let refusing: Vec<Candidate> =

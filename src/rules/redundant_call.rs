@@ -55,7 +55,7 @@ impl RuleState for State {
             _ if own => before.adjacent,
             _ => !last.changed,
         };
-        // a transcript's own rule: right behind its twin a call is redundant, whatever it was answered
+        // a transcript's own rule: right behind an identical one a call is redundant, whatever it was answered
         let plain = call.plain && before.adjacent;
         let redundant = match last.at_once {
             true => last.same_result != Some(false),
@@ -89,7 +89,7 @@ impl RuleState for State {
     }
 }
 
-/// What `replay` says of a call: any different call may change state, so only a call right behind its identical twin is
+/// What `replay` says of a call: any different call may change state, so only a call right behind an identical call is
 /// redundant. It is no more than a note if the tool itself changes state (running a command twice can be meant), or if the
 /// answer did change.
 pub(crate) fn seed(call: &SeedOccurrence) -> Option<(Level, Place)> {

@@ -21,7 +21,7 @@ mod rewrites;
 mod tests;
 
 pub use file::ScopeFile;
-pub use policy::{Applied, Candidate, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Tally, Verdict};
+pub use policy::{Applied, Candidate, Entry, EntryUses, Overreach, Policy, PolicyCall, Reason, Remark, Verdict};
 pub use v1::{MAX_SCOPE, Scope, ScopeError};
 
 pub use paths::is_absolute;

@@ -214,13 +214,13 @@ impl Reason {
 
 /// How many calls of a run each entry was about. Many threads may count at once.
 #[derive(Debug, Default)]
-pub struct Tally(Vec<AtomicU64>);
+pub struct EntryUses(Vec<AtomicU64>);
 
-impl Tally {
+impl EntryUses {
     /// Counts for the entries of a policy, all of them zero. A default one counts nothing.
     #[must_use]
-    pub fn of(policy: &Policy) -> Tally {
-        Tally((0..policy.entries.len()).map(|_| AtomicU64::new(0)).collect())
+    pub fn of(policy: &Policy) -> EntryUses {
+        EntryUses((0..policy.entries.len()).map(|_| AtomicU64::new(0)).collect())
     }
 
     fn add(&self, entry: usize) {
@@ -240,7 +240,7 @@ trait Counting {
     fn has(&self, entry: usize) -> bool;
 }
 
-impl Counting for Tally {
+impl Counting for EntryUses {
     fn count(&self, entry: usize) {
         self.add(entry);
     }
@@ -269,7 +269,7 @@ pub struct Candidate {
     entries: Box<[usize]>,
 }
 
-impl Tally {
+impl EntryUses {
     /// Counts what the lists that apply were about.
     pub fn take(&self, candidate: &Candidate) {
         candidate.entries.iter().for_each(|entry| self.add(*entry));
@@ -282,14 +282,14 @@ pub struct Applied {
     /// The policy.
     pub policy: Policy,
     /// The calls that its entries were about.
-    pub tally: Tally,
+    pub tally: EntryUses,
     /// The home folder of whoever ran the agent, where somebody says which it was: no recording proves it.
     pub home: Option<String>,
 }
 
 impl From<Policy> for Applied {
     fn from(policy: Policy) -> Applied {
-        Applied { tally: Tally::of(&policy), policy, home: None }
+        Applied { tally: EntryUses::of(&policy), policy, home: None }
     }
 }
 
@@ -310,14 +310,14 @@ impl Policy {
 
     /// Whether a file of version 1 lists the name whose canonical form (with its quotes) is `literal`. Counts its entry.
     #[must_use]
-    pub fn has_name(&self, literal: &[u8], tally: &Tally) -> bool {
+    pub fn has_name(&self, literal: &[u8], tally: &EntryUses) -> bool {
         let place = self.names.get(literal);
         place.iter().for_each(|place| tally.add(**place));
         place.is_some()
     }
 
     /// Judges a call, and counts the entries that were about it.
-    pub fn judge(&self, call: &PolicyCall<'_>, tally: &Tally) -> Verdict {
+    pub fn judge(&self, call: &PolicyCall<'_>, tally: &EntryUses) -> Verdict {
         let judged = Judged::new(call, self.root.as_deref());
         self.judge_by(self.lists(call.agents), call, &judged, tally)
     }
@@ -457,7 +457,7 @@ impl Policy {
 
     /// What is odd about the file after a run: entries that another makes pointless, and those that were about no call.
     #[must_use]
-    pub fn remarks(&self, tally: &Tally) -> Vec<Remark> {
+    pub fn remarks(&self, tally: &EntryUses) -> Vec<Remark> {
         let mut remarks = self.pointless.clone();
         for (place, entry) in self.entries.iter().enumerate() {
             if tally.get(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {

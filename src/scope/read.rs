@@ -3,7 +3,7 @@
 use super::commands::{self, Prefix, Rule};
 use super::names::Name;
 use super::policy::{
-    Argument, Body, CommandRule, Entry, PathRule, Policy, PolicyCall, Remark, Tally, UrlRule, Verdict,
+    Argument, Body, CommandRule, Entry, EntryUses, PathRule, Policy, PolicyCall, Remark, UrlRule, Verdict,
 };
 use super::schemas::Schema;
 use super::v1::{Scope, error};
@@ -471,7 +471,7 @@ impl<'t> Reader<'t> {
             home: home.as_deref(),
             ..PolicyCall::default()
         };
-        let verdict = policy.judge(&call, &Tally::default());
+        let verdict = policy.judge(&call, &EntryUses::default());
         let found = verdict.name();
         let holds = match &*expected {
             "allowed" | "denied" | "not-listed" | "not-proven" | "agent-not-listed" => expected == found,

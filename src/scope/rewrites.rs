@@ -18,7 +18,7 @@ fn verdict(tool: &str, argument: &str, value: &str) -> String {
         home: Some("/home/u"),
         ..PolicyCall::default()
     };
-    policy.judge(&call, &Tally::default()).name().to_owned()
+    policy.judge(&call, &EntryUses::default()).name().to_owned()
 }
 
 fn quoted(text: &str) -> String {

@@ -9,7 +9,7 @@ fn judge(scope: &str, tool: &str, arguments: &str) -> String {
         home: Some("/home/u"),
         ..PolicyCall::default()
     };
-    policy.judge(&call, &Tally::default()).name().to_owned()
+    policy.judge(&call, &EntryUses::default()).name().to_owned()
 }
 
 fn command(scope: &str, command: &str) -> String {
@@ -156,7 +156,7 @@ fn the_verdict_says_what_decided() {
     let scope = "{\"version\": 2,\n \"allowed_tools\": [\"Bash\"],\n \"denied_tools\": [\n  {\"tool\": \"Bash\", \"why\": \"keep it\", \"command\": {\"arg\": \"command\", \"prefixes\": [\"rm\"]}}]}";
     let policy = Policy::read(scope.as_bytes()).unwrap();
     let call = PolicyCall { tool: "Bash", arguments: br#"{"command": "ls && rm x"}"#, ..PolicyCall::default() };
-    let Verdict::Overreach(overreach) = policy.judge(&call, &Tally::default()) else { panic!("allowed") };
+    let Verdict::Overreach(overreach) = policy.judge(&call, &EntryUses::default()) else { panic!("allowed") };
     assert_eq!((overreach.part.as_str(), overreach.pointer.as_str()), ("rm x", "/command"));
     let entry = &policy.entries()[overreach.entry.unwrap()];
     assert_eq!((entry.place.as_str(), entry.line, entry.column), ("denied_tools[0]", 4, 3));
@@ -168,7 +168,7 @@ fn what_does_nothing_is_remarked() {
     let scope = r#"{"version": 2, "allowed_tools": ["Read", "get_*", "get_x", {"tool": "Read", "path": {"arg": "p", "globs": ["x"]}}, "del"],
         "denied_tools": ["d*", "unused"]}"#;
     let policy = Policy::read(scope.as_bytes()).unwrap();
-    let tally = Tally::of(&policy);
+    let tally = EntryUses::of(&policy);
     policy.judge(&PolicyCall { tool: "Read", arguments: b"{}", ..PolicyCall::default() }, &tally);
     let remarks: Vec<String> =
         policy.remarks(&tally).iter().map(|remark| format!("{}: {}", remark.entry, remark.text)).collect();
@@ -257,7 +257,7 @@ fn many_entries_end() {
     let scope = format!("{{\"version\": 2, \"allowed_tools\": [{}]}}", names.join(","));
     let policy = Policy::read(scope.as_bytes()).unwrap();
     let call = PolicyCall { tool: "tool_9999_x", arguments: b"{}", ..PolicyCall::default() };
-    assert_eq!(policy.judge(&call, &Tally::default()), Verdict::Allowed(9_999));
+    assert_eq!(policy.judge(&call, &EntryUses::default()), Verdict::Allowed(9_999));
 }
 
 /// Worked calls: scopes, and what each says of a call.
@@ -285,7 +285,7 @@ fn worked_calls_get_their_verdicts() {
                 home: Some(call["home"].as_str().unwrap_or("/home/u")),
                 ..PolicyCall::default()
             },
-            &Tally::default(),
+            &EntryUses::default(),
         );
         judged += 1;
         if verdict.name() != line["verdict"] {

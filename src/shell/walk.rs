@@ -23,7 +23,7 @@ const PART: usize = 300;
 
 pub(super) fn read(command: &str) -> Script {
     let mut walk = Walk::default();
-    let whole = Base { at: Some(0), span: 0..command.len() };
+    let whole = Origin { at: Some(0), span: 0..command.len() };
     walk.script(command, &whole, Via::Listed, 0..0, 0);
     walk.empty(command);
     walk.script
@@ -53,7 +53,7 @@ fn simple(assignments: Vec<Assignment>, words: Vec<Word>, part: String, span: Ra
 
 /// Where a text stands in the one that is read.
 #[derive(Clone)]
-struct Base {
+struct Origin {
     /// Where its first byte stands, if it is written there as it is run.
     at: Option<usize>,
     /// What it stands in.
@@ -63,7 +63,7 @@ struct Base {
 /// One text on its walk.
 struct Text<'t> {
     text: &'t str,
-    base: &'t Base,
+    base: &'t Origin,
     /// Where its characters start in bytes; nothing if all are one byte long.
     starts: Vec<usize>,
     depth: usize,
@@ -127,7 +127,7 @@ impl Walk {
         }
     }
 
-    fn script(&mut self, text: &str, base: &Base, via: Via, fed_by: Range<usize>, depth: usize) {
+    fn script(&mut self, text: &str, base: &Origin, via: Via, fed_by: Range<usize>, depth: usize) {
         self.read = self.read.saturating_add(text.len());
         if text.len() > MAX_COMMAND || self.read > MAX_READ || self.script.commands.len() > MAX_COMMANDS {
             return self.unread(Why::TooLong, text, base.span.clone());
@@ -354,7 +354,7 @@ impl Walk {
             let at = place.map(|(word, inside)| text.byte(word) + inside);
             let at = at.filter(|&at| text.text.get(at..).is_some_and(|rest| rest.starts_with(&script)));
             let base = match (text.base.at, at) {
-                (Some(base), Some(at)) => Base { at: Some(base + at), span: base + at..base + at + script.len() },
+                (Some(base), Some(at)) => Origin { at: Some(base + at), span: base + at..base + at + script.len() },
                 _ => nowhere(text),
             };
             self.script(&script, &base, via, around.fed_by.clone(), text.depth + 1);
@@ -370,7 +370,7 @@ impl Walk {
             return self.unread(Why::TooLong, &command.part, command.span);
         }
         let place = self.script.commands.len();
-        let base = Base { at: None, span: command.span.clone() };
+        let base = Origin { at: None, span: command.span.clone() };
         let (fed_by, background) = (command.fed_by.clone(), command.background);
         let runs = runs::runs(&command);
         self.script.commands.push(command);
@@ -476,8 +476,8 @@ fn redirected(redirect: &IoRedirect, inner: &mut Pending) -> Option<Redirect> {
     Some(Redirect { kind, target })
 }
 
-fn nowhere(text: &Text<'_>) -> Base {
-    Base { at: None, span: text.base.span.clone() }
+fn nowhere(text: &Text<'_>) -> Origin {
+    Origin { at: None, span: text.base.span.clone() }
 }
 
 fn output(raw: &str) -> Word {

@@ -346,12 +346,12 @@ mod tests {
         assert!(!public.verify(b"\x72", &signature[..63]) && !public.verify(b"\x72", &[]));
         // s plus the order of the group says the same, and must not pass
         let order = hex::decode("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010").unwrap();
-        let (mut twin, mut carry) = (signature, 0_u16);
-        for (byte, add) in twin[32..].iter_mut().zip(order) {
+        let (mut malleable, mut carry) = (signature, 0_u16);
+        for (byte, add) in malleable[32..].iter_mut().zip(order) {
             carry += u16::from(*byte) + u16::from(add);
             *byte = carry as u8;
             carry >>= 8;
         }
-        assert!(!public.verify(b"\x72", &twin));
+        assert!(!public.verify(b"\x72", &malleable));
     }
 }

@@ -11,7 +11,7 @@ mod record;
 pub use blocks::{Block, Blocks};
 pub use error::{ReadError, RecordError};
 pub(crate) use ordered::blocks_in_order;
-pub use ordered::{Base, ScanError, Visit, scan};
+pub use ordered::{Preceding, ScanError, Visit, scan};
 pub(crate) use record::index_value;
 pub use record::{Fields, Layout, Record, Records, parse_record};
 

@@ -32,7 +32,7 @@ pub struct Visit<'a> {
 
 /// What came before a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Base {
+pub struct Preceding {
     /// Physical lines before the block; the first line of the block is one more.
     pub lines: u64,
     /// Records before the block, which is the index of its first one.
@@ -73,13 +73,13 @@ pub fn scan<T, E>(
     layout: Layout,
     threads: usize,
     visit: impl Fn(&mut T, Visit<'_>) + Sync,
-    mut sink: impl FnMut(&Block, T, Base) -> Result<(), E> + Send,
-) -> Result<Base, ScanError<E>>
+    mut sink: impl FnMut(&Block, T, Preceding) -> Result<(), E> + Send,
+) -> Result<Preceding, ScanError<E>>
 where
     T: Default + Send,
     E: Send,
 {
-    let mut base = Base::default();
+    let mut base = Preceding::default();
     let mut accept = |block: &Block, (result, parsed): (T, Parsed)| {
         if let Some(first) = &parsed.first
             && first.value != Some(base.records)
@@ -94,7 +94,7 @@ where
         if let Some((line, error)) = parsed.error {
             return Err(ScanError::Read(error.on_line(base.lines + line + 1)));
         }
-        let end = Base { lines: base.lines + parsed.lines, records: base.records + u64::from(parsed.records) };
+        let end = Preceding { lines: base.lines + parsed.lines, records: base.records + u64::from(parsed.records) };
         if end.records > MAX_RECORDS {
             return Err(ScanError::Read(LineError::whole(RecordError::TooManyRecords).on_line(end.lines)));
         }
@@ -377,7 +377,7 @@ mod tests {
         text
     }
 
-    fn read(text: &[u8], threads: usize) -> (Vec<u64>, Result<Base, String>) {
+    fn read(text: &[u8], threads: usize) -> (Vec<u64>, Result<Preceding, String>) {
         let mut seen = Vec::new();
         let outcome = scan(
             text,
@@ -401,7 +401,7 @@ mod tests {
         let text = lines(5_000, None);
         assert!(text.len() > 4 << 20);
         let expected = read(&text, 1);
-        assert_eq!(expected.1, Ok(Base { lines: 10_000, records: 5_000 }));
+        assert_eq!(expected.1, Ok(Preceding { lines: 10_000, records: 5_000 }));
         for threads in [2, 3, 8] {
             assert_eq!(read(&text, threads), expected);
         }

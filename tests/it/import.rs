@@ -449,13 +449,13 @@ fn damaged_recordings_are_survived() {
                 continue;
             }
             let mut done = recording.finish().unwrap();
-            assert!(done.books.balance(), "{}: {:?}", sample.display(), done.books);
+            assert!(done.balance.holds(), "{}: {:?}", sample.display(), done.balance);
             let mut out = Vec::new();
             for part in done.parts() {
                 done.write(&part, &mut out).unwrap();
             }
             let records = out.iter().filter(|byte| **byte == b'\n').count() as u64;
-            assert_eq!(records, done.books.records);
+            assert_eq!(records, done.balance.records);
             let checked = toolreplay::seal::check(&out[..], 1);
             assert!(checked.is_ok(), "{}: {checked:?}", sample.display());
             imported += 1;

@@ -359,19 +359,19 @@ fn check(writer: &Writer, calls: u32, changes: &[Change]) {
         }
     };
     let mut imported = import(writer, text.clone());
-    let books = imported.books;
+    let balance = imported.balance;
     let context = || format!("{}: {:?}\n{text}", writer.id, imported.warnings);
-    assert!(books.balance(), "{}", context());
+    assert!(balance.holds(), "{}", context());
     // a call that stands there whole is a record
     let mut there: Vec<u32> = units.iter().flat_map(|unit| unit.calls.clone()).collect();
     there.sort_unstable();
     let lines = there.len();
     there.dedup();
     if writer.once {
-        let beside = books.records - there.len() as u64;
+        let beside = balance.records - there.len() as u64;
         assert_eq!(beside, 0, "{}", context());
     } else if writer.id != "swe-agent" {
-        assert_eq!(books.records, lines as u64, "{}", context());
+        assert_eq!(balance.records, lines as u64, "{}", context());
     }
     // what was cut is named, and fails the run unless it is the end of the file
     let lost = imported.loss().is_some();

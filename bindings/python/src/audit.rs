@@ -622,7 +622,7 @@ fn transcript_of(
                 let column = u64::from(place.column);
                 return Err(library::Failure { line: place.line, column, ..library::Failure::of_file(what) });
             }
-            if imported.books.calls_in == 0 && !allow_loss {
+            if imported.balance.calls_in == 0 && !allow_loss {
                 let what = "not a single call was found; is it the right format?".to_owned();
                 return Err(library::Failure::of_file(what));
             }

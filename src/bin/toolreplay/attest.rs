@@ -1,7 +1,7 @@
 //! What an attestation needs besides a verdict: the digests of the files, and of what they were judged by.
 
 use crate::base::Base;
-use crate::inputs::Place;
+use crate::inputs::Surroundings;
 use crate::output::ReportTarget;
 use anyhow::Context as _;
 use std::fs::File;
@@ -32,7 +32,7 @@ pub(crate) fn subjects(report: &mut Report, inputs: &[Input], targets: &[ReportT
 /// where it has them, and that revision.
 pub(crate) fn judged_by<'p>(
     report: &mut Report,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     paths: impl IntoIterator<Item = &'p Path>,
     targets: &[ReportTarget],

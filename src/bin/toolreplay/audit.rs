@@ -2,16 +2,16 @@
 
 use crate::args::{AuditArgs, Common};
 use crate::base::Base;
-use crate::exit::{self, Outcome};
-use crate::inputs::{self, Place};
+use crate::exit::{self, Exit};
+use crate::inputs::{self, Surroundings};
 use crate::output::{self, ReportTarget};
 use crate::{attest, changes, guard, progress, recordings, scope, signing, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome as FileOutcome, Plan, Policy, Progress, Report,
-    Settings, Signing, Verdict,
+    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report, Settings, Signing,
+    Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
@@ -25,8 +25,8 @@ use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
 use toolreplay::tools::ToolSet;
 
-pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
-    let place = Place::current()?;
+pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
+    let place = Surroundings::current()?;
     let base = args.base.as_deref().map(|name| Base::open(&place, name, args.policy_base.as_deref())).transpose()?;
     let mut changes = Vec::new();
     let config = Loaded::find(&args, &place, base.as_ref(), &mut changes)?;
@@ -126,7 +126,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Outcome {
 /// none yet, and this run writes it.
 fn read_baseline(
     path: &Path,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     writes: Option<&Path>,
 ) -> anyhow::Result<Option<Baseline>> {
@@ -152,7 +152,7 @@ fn read_baseline(
 /// Reads the scope file as the base revision has it, where it has it.
 fn read_scope(
     path: &Path,
-    place: &Place,
+    place: &Surroundings,
     base: Option<&Base>,
     changes: &mut Vec<Change>,
 ) -> anyhow::Result<ScopePolicy> {
@@ -169,7 +169,12 @@ fn read_scope(
 
 /// Reads the trusted keys as the base revision has them. Where it has none, nobody is trusted: a revision cannot name those
 /// who vouch for it.
-fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Trust> {
+fn read_trust(
+    path: &Path,
+    place: &Surroundings,
+    base: Option<&Base>,
+    changes: &mut Vec<Change>,
+) -> anyhow::Result<Trust> {
     let Some(base) = base.filter(|_| place.inside(path).is_some()) else { return signing::trust(path) };
     let judged = changes::policy(base, place, path, Policy::Trust)?;
     changes.extend(judged.change);
@@ -182,11 +187,11 @@ fn read_trust(path: &Path, place: &Place, base: Option<&Base>, changes: &mut Vec
 }
 
 /// Leaves of a run what it says about seals.
-fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<FileOutcome>) -> Vec<FileOutcome> {
-    let is_one = |outcome: &FileOutcome| outcome.chain.is_some() || outcome.failure.is_some();
+fn seals_only(inputs: &mut Vec<Input>, outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let is_one = |outcome: &Outcome| outcome.chain.is_some() || outcome.failure.is_some();
     let mut kept = outcomes.iter().map(is_one);
     inputs.retain(|_| kept.next().unwrap_or(true));
-    let mut outcomes: Vec<FileOutcome> = outcomes.into_iter().filter(is_one).collect();
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().filter(is_one).collect();
     for outcome in &mut outcomes {
         outcome.judgement.findings.retain(|finding| guards_evidence(finding.rule));
         (outcome.judgement.divergence, outcome.judgement.pairs) = (None, 0);
@@ -203,7 +208,12 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn find(args: &AuditArgs, place: &Place, base: Option<&Base>, changes: &mut Vec<Change>) -> anyhow::Result<Loaded> {
+    fn find(
+        args: &AuditArgs,
+        place: &Surroundings,
+        base: Option<&Base>,
+        changes: &mut Vec<Change>,
+    ) -> anyhow::Result<Loaded> {
         let candidates: Vec<PathBuf> = match &args.config {
             Some(path) => vec![path.clone()],
             None if args.no_config => Vec::new(),
@@ -252,7 +262,7 @@ impl Loaded {
     }
 
     /// Takes from the configuration what the command line leaves open.
-    fn fill(&self, args: &mut AuditArgs, place: &Place) -> anyhow::Result<()> {
+    fn fill(&self, args: &mut AuditArgs, place: &Surroundings) -> anyhow::Result<()> {
         let Loaded { config, path, folder } = self;
         let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
         let reach = guard::Reach { place, shown: &shown, folder, named: args.config.is_some() };

@@ -5,7 +5,7 @@
 
 use crate::blob::{Blob, Blobs};
 use crate::git::{self, Entry, Kind};
-use crate::inputs::{Place, Watch};
+use crate::inputs::{Surroundings, Watch};
 use anyhow::{Context as _, anyhow, bail};
 use sha1::Digest as _;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ pub(crate) struct Listing {
 
 impl Base {
     /// Resolves a revision, and the one that policies are read from.
-    pub(crate) fn open(place: &Place, name: &str, policy: Option<&str>) -> anyhow::Result<Base> {
+    pub(crate) fn open(place: &Surroundings, name: &str, policy: Option<&str>) -> anyhow::Result<Base> {
         let Some(root) = place.root.clone() else {
             bail!("--base needs a git repository, and the working directory is in none");
         };
@@ -199,7 +199,7 @@ fn hashed<D: sha1::Digest>(mut digest: D, start: &str, mut file: File) -> io::Re
 
 /// Which of some paths from the root the checked-out revision has; `None` where that cannot be told, as outside of a
 /// repository.
-pub(crate) fn tracked(place: &Place, paths: &[PathBuf]) -> Option<HashSet<PathBuf>> {
+pub(crate) fn tracked(place: &Surroundings, paths: &[PathBuf]) -> Option<HashSet<PathBuf>> {
     let root = place.root.as_deref()?;
     let head = git::commit(root, "HEAD").ok()??;
     let mut found = HashSet::new();

@@ -2,22 +2,22 @@
 //! that are new.
 
 use crate::base::{self, Base, Listing};
-use crate::inputs::{Place, Watch};
+use crate::inputs::{Surroundings, Watch};
 use anyhow::{Context as _, bail};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{
-    Change, Input, Outcome, Policy, Report, Visibility, policy_changed, seal_deleted, seal_kept, signature_lost,
-    told_apart,
+    Change, Input, Outcome, Policy, Report, Visibility, detect_layout, policy_changed, seal_deleted, seal_kept,
+    signature_lost,
 };
 use toolreplay::finding::Finding;
 use toolreplay::formats::{self, Opening, Options};
 use toolreplay::transcript::Layout;
 
 /// Holds the sealed transcripts that the base revision has among `paths` against what became of them.
-pub(crate) fn seals(base: &Base, place: &Place, paths: &[PathBuf], inputs: &[Input]) -> anyhow::Result<Changed> {
+pub(crate) fn seals(base: &Base, place: &Surroundings, paths: &[PathBuf], inputs: &[Input]) -> anyhow::Result<Changed> {
     let watch = Watch::new(place, paths);
     let listing = base.listing(&watch)?;
     let mut changed = Changed::default();
@@ -63,7 +63,7 @@ pub(crate) struct Changed {
 /// The signatures that the base revision has beside sealed transcripts which have none now.
 pub(crate) fn lost_signatures(
     base: &Base,
-    place: &Place,
+    place: &Surroundings,
     inputs: &[Input],
     outcomes: &[Outcome],
 ) -> anyhow::Result<Vec<Change>> {
@@ -92,7 +92,7 @@ pub(crate) struct Judged {
 }
 
 /// The scope file or a configuration as the base revision has it.
-pub(crate) fn policy(base: &Base, place: &Place, path: &Path, policy: Policy) -> anyhow::Result<Judged> {
+pub(crate) fn policy(base: &Base, place: &Surroundings, path: &Path, policy: Policy) -> anyhow::Result<Judged> {
     let Some(inside) = place.inside(path) else { return Ok(Judged { text: None, change: None }) };
     let text = base.read_policy(&inside)?;
     Ok(Judged { change: policy_change(base, place, &inside, policy, text.as_deref(), true)?, text })
@@ -102,7 +102,7 @@ pub(crate) fn policy(base: &Base, place: &Place, path: &Path, policy: Policy) ->
 /// base revision lacks.
 fn policy_change(
     base: &Base,
-    place: &Place,
+    place: &Surroundings,
     inside: &Path,
     policy: Policy,
     text: Option<&[u8]>,
@@ -140,7 +140,7 @@ pub(crate) struct Nearest {
 
 /// The configuration among `candidates`, the nearest first, that a run is judged by: the nearest that the base revision
 /// has, else the nearest there is.
-pub(crate) fn nearest_config(base: &Base, place: &Place, candidates: &[PathBuf]) -> anyhow::Result<Nearest> {
+pub(crate) fn nearest_config(base: &Base, place: &Surroundings, candidates: &[PathBuf]) -> anyhow::Result<Nearest> {
     let mut new: Vec<PathBuf> = Vec::new();
     for path in candidates {
         let Some(inside) = place.inside(path) else { continue };
@@ -162,7 +162,7 @@ pub(crate) fn nearest_config(base: &Base, place: &Place, candidates: &[PathBuf])
 }
 
 /// Notes in a report which of its files and lines a review shows.
-pub(crate) fn review(report: &mut Report, place: &Place, base: Option<&Base>) -> anyhow::Result<()> {
+pub(crate) fn review(report: &mut Report, place: &Surroundings, base: Option<&Base>) -> anyhow::Result<()> {
     let seen =
         |file: &toolreplay::audit::FileReport| !file.findings.is_empty() && file.review.visibility == Visibility::Shown;
     let paths: Vec<PathBuf> =
@@ -188,7 +188,7 @@ pub(crate) fn review(report: &mut Report, place: &Place, base: Option<&Base>) ->
     failure.map_or(Ok(()), Err)
 }
 
-fn change(place: &Place, inside: &Path, finding: Finding) -> Change {
+fn change(place: &Surroundings, inside: &Path, finding: Finding) -> Change {
     let here = place.as_seen(inside);
     let input = place.input(&here);
     Change { exists: here.is_file(), shown: input.shown, from_root: input.from_root, finding }
@@ -198,7 +198,7 @@ fn change(place: &Place, inside: &Path, finding: Finding) -> Change {
 fn sealed(source: impl Read + Send + 'static) -> io::Result<Option<Box<dyn Read + Send>>> {
     match formats::open(Box::new(source), None, &Options::default()) {
         Ok(Opening::Native(source)) => {
-            let (layout, source) = told_apart(source)?;
+            let (layout, source) = detect_layout(source)?;
             Ok((layout == Layout::Sealed).then(|| Box::new(source) as Box<dyn Read + Send>))
         }
         Err(formats::ImportError::Io(error)) => Err(error),
@@ -244,7 +244,7 @@ enum Next {
 }
 
 impl NewSeals {
-    fn find(listing: &Listing, place: &Place, inputs: &[Input]) -> NewSeals {
+    fn find(listing: &Listing, place: &Surroundings, inputs: &[Input]) -> NewSeals {
         let known: HashSet<&Path> = listing.entries.iter().map(|entry| entry.path.as_path()).collect();
         let mut by_start: HashMap<Vec<u8>, Vec<(PathBuf, PathBuf)>> = HashMap::new();
         for path in inputs.iter().filter_map(|input| input.path.as_deref()) {

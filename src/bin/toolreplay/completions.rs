@@ -1,11 +1,11 @@
 //! `toolreplay completions`: scripts for shells.
 
 use crate::args::{Cli, CompletionsArgs};
-use crate::exit::Outcome;
+use crate::exit::Exit;
 use crate::output;
 use clap::CommandFactory as _;
 
-pub(crate) fn run(args: &CompletionsArgs) -> Outcome {
+pub(crate) fn run(args: &CompletionsArgs) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolreplay", &mut script);
     output::print(&script)

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use toolreplay::sanitize::visible;
 
 /// What a subcommand comes to: its exit code, or why it could not run.
-pub(crate) type Outcome = anyhow::Result<u8>;
+pub(crate) type Exit = anyhow::Result<u8>;
 
 /// It ran and found nothing.
 pub(crate) const CLEAN: u8 = 0;
 /// It could not run.
 pub(crate) const FAILED: u8 = 2;
 
-pub(crate) fn code(outcome: Outcome) -> ExitCode {
+pub(crate) fn code(outcome: Exit) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -1,13 +1,13 @@
 //! `toolreplay explain`: the pages of the rules.
 
 use crate::args::ExplainArgs;
-use crate::exit::Outcome;
+use crate::exit::Exit;
 use crate::output;
 use toolreplay::formats;
 use toolreplay::rules::{NON_DETERMINISM, REDUNDANT_CALL, RULES, STUCK_LOOP, rule};
 use toolreplay::tools::{DEFAULT_MUTATORS, VOLATILE};
 
-pub(crate) fn run(args: &ExplainArgs) -> Outcome {
+pub(crate) fn run(args: &ExplainArgs) -> Exit {
     let text = match args.rule.as_deref().and_then(rule) {
         Some(rule) => format!("{}{}", rule.page, built_in(rule.id)),
         None => RULES.iter().map(|rule| format!("{:<22} {:<8} {}\n", rule.id, rule.level, rule.summary)).collect(),

@@ -4,13 +4,13 @@
 //! is written must stay what the command line names: no input is overwritten, no recording, and nothing behind a link that
 //! leads out of the repository. A configuration that was found rather than named reaches no further than its repository.
 
-use crate::inputs::{self, Place};
+use crate::inputs::{self, Surroundings};
 use crate::output::ReportTarget;
 use anyhow::{Context as _, bail};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Component, Path, PathBuf};
-use toolreplay::audit::told_apart;
+use toolreplay::audit::detect_layout;
 use toolreplay::formats::{self, Opening, Options};
 use toolreplay::report;
 use toolreplay::transcript::Layout;
@@ -59,7 +59,7 @@ pub(crate) fn outputs<'p>(
             bail!("{} is read by this very command, and would be overwritten; write to another file", output.display());
         }
     }
-    let repository = Place::current()?;
+    let repository = Surroundings::current()?;
     for (number, (path, writes, place)) in outputs.iter().enumerate() {
         if let Some((other, ..)) = outputs[..number].iter().find(|(.., other)| other == place) {
             let also = if other == path { String::new() } else { format!(", which {} is as well", other.display()) };
@@ -77,7 +77,7 @@ pub(crate) fn outputs<'p>(
 }
 
 /// Refuses a path that is in the repository by its name, and elsewhere by a link that came with it.
-pub(crate) fn inside_stays_inside(repository: &Place, path: &Path) -> anyhow::Result<()> {
+pub(crate) fn inside_stays_inside(repository: &Surroundings, path: &Path) -> anyhow::Result<()> {
     let root = repository.bounds();
     if !inputs::normal(&repository.folder.join(path)).starts_with(root) {
         return Ok(());
@@ -100,7 +100,7 @@ fn evidence(path: &Path, writes: Writes) -> io::Result<Option<&'static str>> {
     }
     let recording = Some("a recording");
     let what = match formats::open(Box::new(File::open(path)?), Some(path), &Options::default()) {
-        Ok(Opening::Native(source)) => match told_apart(source)?.0 {
+        Ok(Opening::Native(source)) => match detect_layout(source)?.0 {
             Layout::Sealed => Some("a sealed transcript").filter(|_| writes != Writes::Sealed),
             Layout::Transcript if is_record(path)? => Some("a transcript").filter(|_| writes != Writes::Transcript),
             Layout::Transcript => None,
@@ -134,7 +134,7 @@ fn is_report(path: &Path) -> io::Result<bool> {
 
 /// The paths of a configuration, which may be anybody's.
 pub(crate) struct Reach<'p> {
-    pub(crate) place: &'p Place,
+    pub(crate) place: &'p Surroundings,
     /// The configuration as messages name it.
     pub(crate) shown: &'p str,
     /// Its folder.

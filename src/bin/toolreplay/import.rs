@@ -1,9 +1,9 @@
 //! `toolreplay import`: what agents record, as a transcript.
 
 use crate::args::{Common, ImportArgs};
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
-use crate::inputs::{self, Place};
+use crate::inputs::{self, Surroundings};
 use crate::interrupt::{self, Removed};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
@@ -15,14 +15,14 @@ use toolreplay::formats::{self, Agents, Imported, Opening, Options, Recording, U
 /// The exit code of an import that lost something, where that was not allowed.
 const LOST: u8 = 2;
 
-pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
+pub(crate) fn run(args: &ImportArgs, common: &Common) -> Exit {
     let options =
         Options { agents: args.agents.into(), parse_json_results: args.parse_json_results, ..args.importing.options() };
     let to_stdout = args.output.as_deref().is_none_or(|path| path == Path::new("-"));
     if options.agents == Agents::Separate && to_stdout {
         bail!("--agents separate writes several transcripts; name the first one with --output");
     }
-    let place = Place::current()?;
+    let place = Surroundings::current()?;
     let inputs = files(&place, &args.files, common)?;
     let output = args.output.as_deref().filter(|_| !to_stdout);
     let losses = args.report_losses.as_deref().map(|path| (path, Writes::Report));
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ImportArgs, common: &Common) -> Outcome {
 }
 
 /// The files that are named, and those in the folders that are; captures of one session stand together.
-fn files(place: &Place, named: &[PathBuf], common: &Common) -> anyhow::Result<Vec<Input>> {
+fn files(place: &Surroundings, named: &[PathBuf], common: &Common) -> anyhow::Result<Vec<Input>> {
     let mut inputs = Vec::new();
     for path in named {
         match path.is_dir() {
@@ -163,11 +163,11 @@ fn say(imported: &Imported, inputs: &[Input]) {
         let path = imported.shown(warning.first).or_else(|| inputs.first().map(|input| &*input.shown));
         output::say_warning(warning, path.unwrap_or_default());
     }
-    imported.books.to_string().lines().for_each(exit::print_note);
+    imported.balance.to_string().lines().for_each(exit::print_note);
 }
 
 fn failure(imported: &Imported, inputs: &[Input], options: &Options) -> Option<String> {
-    if imported.books.calls_in == 0 && !options.allow_loss {
+    if imported.balance.calls_in == 0 && !options.allow_loss {
         return Some("EMPTY_INPUT: not a single call was found; is it the right format?".to_owned());
     }
     let (at, what) = imported.loss()?;

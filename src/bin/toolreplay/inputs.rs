@@ -8,18 +8,18 @@ use toolreplay::audit::{self, Input};
 use toolreplay::formats;
 
 /// Where the process stands.
-pub(crate) struct Place {
+pub(crate) struct Surroundings {
     pub(crate) folder: PathBuf,
     /// The root of the repository the folder is in, if it is in one.
     pub(crate) root: Option<PathBuf>,
 }
 
-impl Place {
-    pub(crate) fn current() -> anyhow::Result<Place> {
+impl Surroundings {
+    pub(crate) fn current() -> anyhow::Result<Surroundings> {
         #[expect(clippy::disallowed_methods, reason = "paths on the command line are relative to it")]
         let folder = std::env::current_dir().context("cannot tell the working directory")?;
         let root = folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
-        Ok(Place { folder, root })
+        Ok(Surroundings { folder, root })
     }
 
     /// What paths of a checkout may not lead out of: the repository, or else the folder.
@@ -103,7 +103,7 @@ pub(crate) struct Found {
 /// Finds the files behind paths, folders and globs, each once, sorted by path. Of folders those whose names are
 /// `wanted`.
 pub(crate) fn find(
-    place: &Place,
+    place: &Surroundings,
     paths: &[PathBuf],
     wanted: fn(&Path) -> bool,
     allow_empty: bool,
@@ -150,7 +150,7 @@ pub(crate) fn find(
 }
 
 /// Looks for transcripts in a folder and the folders in it, hidden ones left out.
-fn folder(place: &Place, folder: &Path, wanted: fn(&Path) -> bool, found: &mut Found) {
+fn folder(place: &Surroundings, folder: &Path, wanted: fn(&Path) -> bool, found: &mut Found) {
     for entry in walk(folder, false) {
         found.take(place, entry, wanted);
     }
@@ -189,7 +189,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(place: &Place, paths: &[PathBuf]) -> Watch {
+    pub(crate) fn new(place: &Surroundings, paths: &[PathBuf]) -> Watch {
         let mut watch = Watch { named: Vec::new(), globs: Vec::new() };
         for path in paths {
             let named = place.inside(path);
@@ -239,7 +239,7 @@ pub(crate) fn is_transcript_name(path: &Path) -> bool {
 impl Found {
     /// Takes an entry of a walk if it is a file that is wanted. What is no regular file, such as a pipe, which could
     /// wait for ever, is passed over.
-    fn take(&mut self, place: &Place, entry: Result<DirEntry, PathBuf>, wanted: impl Fn(&Path) -> bool) {
+    fn take(&mut self, place: &Surroundings, entry: Result<DirEntry, PathBuf>, wanted: impl Fn(&Path) -> bool) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(path) => return self.inputs.push(place.input(&path)),
@@ -249,7 +249,7 @@ impl Found {
         }
     }
 
-    fn take_file(&mut self, place: &Place, path: &Path, wanted: impl Fn(&Path) -> bool) {
+    fn take_file(&mut self, place: &Surroundings, path: &Path, wanted: impl Fn(&Path) -> bool) {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(metadata) if metadata.is_file() && wanted(path) => {
@@ -287,7 +287,7 @@ fn pattern(path: &Path) -> Option<anyhow::Result<Pattern>> {
     Some(Ok(Pattern { start, fits, whole_folders, hidden_too }))
 }
 
-fn glob(place: &Place, pattern: &Pattern, wanted: fn(&Path) -> bool, found: &mut Found) {
+fn glob(place: &Surroundings, pattern: &Pattern, wanted: fn(&Path) -> bool, found: &mut Found) {
     let from_here = pattern.start.as_os_str().is_empty();
     let start = if from_here { Path::new(".") } else { &pattern.start };
     let mut taken: Vec<PathBuf> = Vec::new();

@@ -1,7 +1,7 @@
 //! `toolreplay keygen`: a key that signs sealed transcripts.
 
 use crate::args::KeygenArgs;
-use crate::exit::Outcome;
+use crate::exit::Exit;
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use toolreplay::signature::{NAMESPACE, SigningKey, ssh};
 use zeroize::Zeroizing;
 
-pub(crate) fn run(args: &KeygenArgs) -> Outcome {
+pub(crate) fn run(args: &KeygenArgs) -> Exit {
     let stem = args.name.file_name().and_then(|name| name.to_str());
     let stem = stem.with_context(|| format!("'{}' does not end in the name of a key", args.name.display()))?;
     let mut seed = Zeroizing::new([0; 32]);

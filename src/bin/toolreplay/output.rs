@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Reports, When};
 use crate::closed;
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::resolved;
 use crate::interrupt::{self, Removed};
 use anyhow::{Context as _, bail};
@@ -60,7 +60,7 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
 }
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
-pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, common: &Common) -> Outcome {
+pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, common: &Common) -> Exit {
     say_imports(report, alone);
     for file in &report.files {
         if let Some(failure) = &file.failure {
@@ -132,7 +132,7 @@ pub(crate) fn color(when: When) -> bool {
 }
 
 /// Help and versions that were asked for, or what is wrong with the command line.
-pub(crate) fn usage(error: &clap::Error) -> Outcome {
+pub(crate) fn usage(error: &clap::Error) -> Exit {
     let styled = error.render();
     let color = if error.use_stderr() { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let text = if color { styled.ansi().to_string() } else { styled.to_string() };
@@ -149,7 +149,7 @@ pub(crate) fn usage(error: &clap::Error) -> Outcome {
 }
 
 /// Prints text and nothing else.
-pub(crate) fn print(text: &[u8]) -> Outcome {
+pub(crate) fn print(text: &[u8]) -> Exit {
     to_stdout(|out| out.write_all(text))?;
     Ok(exit::CLEAN)
 }

@@ -1,7 +1,7 @@
 //! `toolreplay policy`: scope files checked, explained, made and enforced.
 
 use crate::args::Common;
-use crate::exit::Outcome;
+use crate::exit::Exit;
 use clap::{Args, Subcommand};
 
 mod check;
@@ -35,7 +35,7 @@ enum Command {
 
 impl PolicyCommand {
     /// Runs it and returns the exit code.
-    pub(crate) fn run(self, common: &Common) -> Outcome {
+    pub(crate) fn run(self, common: &Common) -> Exit {
         match self.command {
             Command::Check(args) => args.run(),
             Command::Explain(args) => args.run(),

@@ -2,7 +2,7 @@
 
 use crate::base::{self, Base, Listing};
 use crate::git::Entry;
-use crate::inputs::{Place, Watch};
+use crate::inputs::{Surroundings, Watch};
 use anyhow::Context as _;
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,7 +15,7 @@ use toolreplay::{rules, sealed_pair};
 /// its sealed transcripts. `seals_only`: asks after seals that went, and after nothing else.
 pub(crate) fn changes(
     base: &Base,
-    place: &Place,
+    place: &Surroundings,
     paths: &[PathBuf],
     inputs: &[Input],
     seals: &[Change],
@@ -50,7 +50,7 @@ pub(crate) fn changes(
 /// What one comparison knows.
 struct Run<'r> {
     base: &'r Base,
-    place: &'r Place,
+    place: &'r Surroundings,
     listing: &'r Listing,
     watch: &'r Watch,
 }

@@ -1,9 +1,9 @@
 //! `toolreplay redact`: a recording with its secrets masked.
 
 use crate::args::RedactArgs;
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
-use crate::inputs::Place;
+use crate::inputs::Surroundings;
 use crate::output;
 use anyhow::{Context as _, anyhow};
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ use std::path::Path;
 use toolreplay::sanitize::visible;
 use toolreplay::secrets::{self, Changes, Finder, Masker, RedactError};
 
-pub(crate) fn run(args: &RedactArgs) -> Outcome {
-    let input = Place::current()?.input(&args.file);
+pub(crate) fn run(args: &RedactArgs) -> Exit {
+    let input = Surroundings::current()?.input(&args.file);
     let to_file = args.output != Path::new("-");
     if to_file {
         guard::outputs([(args.output.as_path(), Writes::Redacted)], [args.file.as_path()])?;

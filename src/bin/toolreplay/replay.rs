@@ -1,8 +1,8 @@
 //! `toolreplay replay`: transcripts against themselves.
 
 use crate::args::{Common, ReplayArgs};
-use crate::exit::Outcome;
-use crate::inputs::Place;
+use crate::exit::Exit;
+use crate::inputs::Surroundings;
 use crate::{attest, guard, output};
 use anyhow::bail;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
 use toolreplay::engine::Ruleset;
 use toolreplay::tools::ToolSet;
 
-pub(crate) fn run(args: ReplayArgs, common: &Common) -> Outcome {
+pub(crate) fn run(args: ReplayArgs, common: &Common) -> Exit {
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
     let targets = output::targets(&args.reports)?;
@@ -27,7 +27,7 @@ pub(crate) fn inputs(files: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
     if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is named twice, and can be read only once");
     }
-    let place = Place::current()?;
+    let place = Surroundings::current()?;
     Ok(files.iter().map(|file| place.input(file)).collect())
 }
 

@@ -1,8 +1,8 @@
 //! `toolreplay scope`: transcripts against what an agent may call.
 
 use crate::args::{Common, ScopeArgs};
-use crate::exit::{self, Outcome};
-use crate::inputs::Place;
+use crate::exit::{self, Exit};
+use crate::inputs::Surroundings;
 use crate::{attest, guard, output, replay};
 use anyhow::{Context as _, bail};
 use std::fs::File;
@@ -13,7 +13,7 @@ use toolreplay::audit::{Command, Plan};
 use toolreplay::engine::Ruleset;
 use toolreplay::scope::{Applied, MAX_SCOPE, Policy};
 
-pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
+pub(crate) fn run(args: ScopeArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
     guard::reports(&targets, args.files.iter().chain([&args.scope]).map(PathBuf::as_path))?;
     let scope = Arc::new(Applied::from(read(&args.scope)?));
@@ -22,7 +22,7 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Outcome {
     let mut report = replay::report(Command::Scope, &inputs, &plan, common);
     report.held_against(&scope);
     attest::subjects(&mut report, &inputs, &targets);
-    attest::judged_by(&mut report, &Place::current()?, None, [args.scope.as_path()], &targets)?;
+    attest::judged_by(&mut report, &Surroundings::current()?, None, [args.scope.as_path()], &targets)?;
     let code = output::finish(&report, &targets, args.files.len() == 1, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     Ok(code)

@@ -1,10 +1,10 @@
 //! `toolreplay seal`: a transcript into a hash chain.
 
 use crate::args::{Common, SealArgs};
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
 use crate::import::{self, Transcript};
-use crate::inputs::Place;
+use crate::inputs::Surroundings;
 use crate::output;
 use crate::signing::{Signers, VARIABLE};
 use anyhow::{Context as _, anyhow, bail};
@@ -18,8 +18,8 @@ use toolreplay::transcript::ReadError;
 /// Sealed text up to this size, in bytes, waits in memory; more waits in a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
-pub(crate) fn run(args: &SealArgs, common: &Common) -> Outcome {
-    let input = Place::current()?.input(&args.file);
+pub(crate) fn run(args: &SealArgs, common: &Common) -> Exit {
+    let input = Surroundings::current()?.input(&args.file);
     let signers = Signers::of(&args.sign)?;
     if output(args).is_none() && !args.sign.keys.is_empty() {
         bail!(

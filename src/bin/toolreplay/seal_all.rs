@@ -2,9 +2,9 @@
 
 use crate::args::{Common, SealAllArgs};
 use crate::attest;
-use crate::exit::{self, Outcome as Exit};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
-use crate::inputs::{self, Place};
+use crate::inputs::{self, Surroundings};
 use crate::output;
 use crate::signing::Signers;
 use anyhow::{Context as _, anyhow, bail};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, parted, told_apart};
+use toolreplay::audit::{Command, Failure, Input, Outcome, Report, Settings, Verdict, detect_layout, mismatch_finding};
 use toolreplay::engine::Judgement;
 use toolreplay::limits::Budget;
 use toolreplay::seal::{Chain, GENESIS, SealError, Sealed, seal, verify};
@@ -22,31 +22,31 @@ use toolreplay::transcript::Layout;
 pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
     let signers = Signers::of(&args.sign)?;
-    let place = Place::current()?;
+    let place = Surroundings::current()?;
     let mut found = inputs::find(&place, &args.paths, inputs::is_transcript_name, false)?;
     // a folder holds the sealed ones too
     found.inputs.retain(|input| !input.path.as_deref().is_some_and(is_sealed));
-    let twins = twins(&found.inputs, args.into.as_deref())?;
-    refuse_links(&place, &twins)?;
+    let copies = copies(&found.inputs, args.into.as_deref())?;
+    refuse_links(&place, &copies)?;
     let sources = found.inputs.iter().filter_map(|input| input.path.as_deref());
-    guard::reports(&targets, sources.chain(twins.iter().map(PathBuf::as_path)))?;
+    guard::reports(&targets, sources.chain(copies.iter().map(PathBuf::as_path)))?;
     if args.into.is_some() {
-        let sealed = twins.iter().map(|twin| (twin.as_path(), Writes::Sealed));
+        let sealed = copies.iter().map(|copy| (copy.as_path(), Writes::Sealed));
         guard::outputs(sealed, found.inputs.iter().filter_map(|input| input.path.as_deref()))?;
     }
     if let Some(folder) = &args.into {
         fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
-    twins.iter().try_for_each(|twin| signers.check(twin))?;
+    copies.iter().try_for_each(|copy| signers.check(copy))?;
     let mut outcomes = Vec::new();
-    for (input, twin) in found.inputs.iter_mut().zip(&twins) {
-        let outcome = sealed(input, twin, &args.lines.budget(), common)?;
+    for (input, copy) in found.inputs.iter_mut().zip(&copies) {
+        let outcome = sealed(input, copy, &args.lines.budget(), common)?;
         if let Some(chain) = outcome.chain.as_ref().filter(|chain| chain.broken.is_none()) {
-            signers.sign(twin, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
+            signers.sign(copy, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
         }
         if outcome.chain.is_some() {
             // what is said of a chain is said of the file it stands in
-            *input = place.input(twin);
+            *input = place.input(copy);
         }
         outcomes.push(outcome);
     }
@@ -60,47 +60,48 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     Ok(code)
 }
 
-/// Twins are named by what they are made of and not by the user, so a link in a twin's place is nobody's wish: it would
+/// Copies are named by what they are made of and not by the user, so a link in a copy's place is nobody's wish: it would
 /// make this write wherever it leads.
-fn refuse_links(place: &Place, twins: &[PathBuf]) -> anyhow::Result<()> {
-    for twin in twins {
-        if twin.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
-            bail!("{} is a link, and nothing is sealed through links; remove it", twin.display());
+fn refuse_links(place: &Surroundings, copies: &[PathBuf]) -> anyhow::Result<()> {
+    for copy in copies {
+        if copy.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            bail!("{} is a link, and nothing is sealed through links; remove it", copy.display());
         }
-        guard::inside_stays_inside(place, twin)?;
+        guard::inside_stays_inside(place, copy)?;
     }
     Ok(())
 }
 
-/// Whether a file is sealed, or is the twin, perhaps empty, of one beside it.
+/// Whether a file is sealed, or is the copy, perhaps empty, of one beside it.
 fn is_sealed(path: &Path) -> bool {
-    let by_content = || File::open(path).is_ok_and(|file| told_apart(file).is_ok_and(|(it, _)| it == Layout::Sealed));
+    let by_content =
+        || File::open(path).is_ok_and(|file| detect_layout(file).is_ok_and(|(it, _)| it == Layout::Sealed));
     sealed_pair::transcript_path(path).is_some_and(|transcript| transcript.is_file()) || by_content()
 }
 
-/// Where each transcript's sealed twin goes.
-fn twins(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    let mut twins = Vec::new();
+/// Where each transcript's sealed copy goes.
+fn copies(inputs: &[Input], into: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    let mut copies = Vec::new();
     let mut taken: HashMap<PathBuf, &str> = HashMap::new();
     for input in inputs {
         let Some(path) = &input.path else {
             bail!("standard input has no place to be sealed at; use 'toolreplay seal -' instead");
         };
         let beside = sealed_pair::sealed_path(path);
-        let twin = into.map_or_else(|| beside.clone(), |folder| folder.join(beside.file_name().unwrap_or_default()));
-        if let Some(other) = taken.insert(twin.clone(), &input.shown) {
-            bail!("{other} and {} would both be sealed to {}; seal them one by one", input.shown, twin.display());
+        let copy = into.map_or_else(|| beside.clone(), |folder| folder.join(beside.file_name().unwrap_or_default()));
+        if let Some(other) = taken.insert(copy.clone(), &input.shown) {
+            bail!("{other} and {} would both be sealed to {}; seal them one by one", input.shown, copy.display());
         }
-        twins.push(twin);
+        copies.push(copy);
     }
-    Ok(twins)
+    Ok(copies)
 }
 
 /// Seals one transcript. What cannot be read is an outcome, as in an audit; what cannot be written ends the run.
-fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyhow::Result<Outcome> {
-    let shown = twin.display().to_string();
-    if twin.exists()
-        && let Some(refused) = refused(input, twin)?
+fn sealed(input: &Input, copy: &Path, budget: &Budget, common: &Common) -> anyhow::Result<Outcome> {
+    let shown = copy.display().to_string();
+    if copy.exists()
+        && let Some(refused) = refused(input, copy)?
     {
         return Ok(refused);
     }
@@ -121,9 +122,9 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
         }
     }
     let Some(links) = done else { return Ok(Outcome { failure, ..Outcome::default() }) };
-    if twin.exists() {
+    if copy.exists() {
         // its calls are those of the transcript; if its digests hold as well, the new chain extends it
-        let old = File::open(twin).with_context(|| format!("cannot open {shown}"))?;
+        let old = File::open(copy).with_context(|| format!("cannot open {shown}"))?;
         let chain = verify(old, common.threads()).map_err(|error| anyhow!("{shown}: {error}"))?;
         if let Some(broken) = chain.broken.clone() {
             let judgement = Judgement { calls: chain.links, ..Judgement::default() };
@@ -133,9 +134,9 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
         }
     }
     sealed.seek(SeekFrom::Start(0)).context("cannot read a temporary file")?;
-    let same = fs::metadata(twin).is_ok_and(|old| sealed.metadata().is_ok_and(|new| new.len() == old.len()));
+    let same = fs::metadata(copy).is_ok_and(|old| sealed.metadata().is_ok_and(|new| new.len() == old.len()));
     if !same {
-        output::to_file(twin, |out| io::copy(&mut sealed, out).map(drop))?;
+        output::to_file(copy, |out| io::copy(&mut sealed, out).map(drop))?;
     }
     let start = GENESIS.to_owned();
     let chain = Chain { links: links.links, head: links.head, start, head_line: links.links, broken: None };
@@ -144,16 +145,16 @@ fn sealed(input: &Input, twin: &Path, budget: &Budget, common: &Common) -> anyho
 }
 
 /// The outcome for a transcript that did more than grow since it was sealed.
-fn refused(input: &Input, twin: &Path) -> anyhow::Result<Option<Outcome>> {
+fn refused(input: &Input, copy: &Path) -> anyhow::Result<Option<Outcome>> {
     let Ok(transcript) = input.open() else { return Ok(None) };
-    let old = File::open(twin).with_context(|| format!("cannot open {}", twin.display()))?;
+    let old = File::open(copy).with_context(|| format!("cannot open {}", copy.display()))?;
     let found = match sealed_pair::compare(transcript, old) {
         Ok(Some(found)) if found.difference != Difference::Grown => found,
         // errors are met again, with their place, when it is sealed
         _ => return Ok(None),
     };
-    let name = twin.file_name().unwrap_or_default().to_string_lossy();
-    let finding = parted(&found, &input.shown, &name, false);
+    let name = copy.file_name().unwrap_or_default().to_string_lossy();
+    let finding = mismatch_finding(&found, &input.shown, &name, false);
     let judgement = Judgement { calls: found.index, findings: vec![finding], ..Judgement::default() };
     Ok(Some(Outcome { judgement, chain: None, failure: None, ..Outcome::default() }))
 }

@@ -3,7 +3,7 @@
 use crate::args;
 use crate::exit;
 use crate::guard;
-use crate::inputs::Place;
+use crate::inputs::Surroundings;
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use std::fs::File;
@@ -66,7 +66,7 @@ impl Signers {
         if self.is_empty() {
             return Ok(());
         }
-        let place = Place::current()?;
+        let place = Surroundings::current()?;
         let [note, file_sig, _] = audit::beside(sealed);
         for path in [note, file_sig] {
             if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {

@@ -1,21 +1,21 @@
 //! `toolreplay tools`: the tools of recordings, what is assumed of each, and why.
 
 use crate::args::{Common, ToolsArgs};
-use crate::exit::Outcome;
-use crate::inputs::{self, Place};
+use crate::exit::Exit;
+use crate::inputs::{self, Surroundings};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use std::fmt::Write as _;
 use std::path::Path;
-use toolreplay::audit::{Input, told_apart};
+use toolreplay::audit::{Input, detect_layout};
 use toolreplay::config::{Config, FILE_NAME};
 use toolreplay::engine::Ruleset;
 use toolreplay::formats::{self, Inventory, Opening, Options, Recording, Why, open, open_found};
 use toolreplay::sanitize::visible;
 use toolreplay::tools::ToolSet;
 
-pub(crate) fn run(args: &ToolsArgs, common: &Common) -> Outcome {
-    let place = Place::current()?;
+pub(crate) fn run(args: &ToolsArgs, common: &Common) -> Exit {
+    let place = Surroundings::current()?;
     let config = match &args.config {
         Some(path) => read_config(path)?,
         None if Path::new(FILE_NAME).is_file() => read_config(Path::new(FILE_NAME))?,
@@ -61,7 +61,7 @@ fn add(
             Ok(inventory.add_recording(&mut recording.finish()?, ruleset)?)
         }
         Opening::Native(source) => {
-            let (layout, source) = told_apart(source).map_err(|failure| anyhow!("{failure}"))?;
+            let (layout, source) = detect_layout(source).map_err(|failure| anyhow!("{failure}"))?;
             Ok(inventory.add_transcript(source, layout, ruleset)?)
         }
         Opening::Other(_) => Ok(()),

@@ -1,7 +1,7 @@
 //! `toolreplay trace`: record an agent's model requests, and show recordings.
 
 use crate::args::Common;
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::output;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -52,7 +52,7 @@ enum Format {
 
 impl TraceCommand {
     /// Runs it and returns the exit code.
-    pub(crate) fn run(self, common: &Common) -> Outcome {
+    pub(crate) fn run(self, common: &Common) -> Exit {
         match self.command {
             #[cfg(feature = "proxy")]
             Command::Proxy(args) => args.run(),
@@ -63,7 +63,7 @@ impl TraceCommand {
 }
 
 impl ShowArgs {
-    fn run(self, common: &Common) -> Outcome {
+    fn run(self, common: &Common) -> Exit {
         let view = show::view(&self.path).with_context(|| format!("cannot read '{}'", self.path.display()))?;
         output::to_stdout(|out| match self.format {
             Format::Json => {

@@ -4,7 +4,7 @@
 //! keep it from being judged unnoticed, so what is left out is looked into.
 
 use crate::git::{self, Kind};
-use crate::inputs::{self, Place, Watch};
+use crate::inputs::{self, Surroundings, Watch};
 use ignore::{DirEntry, WalkBuilder};
 use std::collections::HashSet;
 use std::fs::File;
@@ -19,7 +19,7 @@ const HEAD: u64 = 64 << 10;
 const LINKED: usize = 10_000;
 
 /// What was not read of `paths`, given what was.
-pub(crate) fn find(place: &Place, paths: &[PathBuf], inputs: &[Input]) -> Vec<Change> {
+pub(crate) fn find(place: &Surroundings, paths: &[PathBuf], inputs: &[Input]) -> Vec<Change> {
     let all = inputs.iter().flat_map(|input| std::iter::once(input).chain(&input.more));
     let read: HashSet<PathBuf> = all.filter_map(|input| input.path.as_deref()?.canonicalize().ok()).collect();
     let mut changes = Vec::new();
@@ -127,7 +127,7 @@ fn is_pointer(path: &Path) -> bool {
 }
 
 /// Submodules among the paths that the checked-out revision has and the working tree has not.
-fn submodules(place: &Place, paths: &[PathBuf]) -> Vec<PathBuf> {
+fn submodules(place: &Surroundings, paths: &[PathBuf]) -> Vec<PathBuf> {
     let Some(root) = place.root.as_deref().filter(|root| root.join(".gitmodules").is_file()) else { return Vec::new() };
     let watch = Watch::new(place, paths);
     let tree = git::commit(root, "HEAD").ok().flatten().and_then(|head| git::tree(root, &head, &[]).ok());

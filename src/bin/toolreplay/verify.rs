@@ -1,15 +1,15 @@
 //! `toolreplay verify`: has anybody edited a sealed transcript?
 
 use crate::args::{Common, VerifyArgs};
-use crate::exit::{self, Outcome};
-use crate::inputs::Place;
+use crate::exit::{self, Exit};
+use crate::inputs::Surroundings;
 use crate::{attest, guard, output, replay, signing};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{self, Command, Input, Plan, Progress, Report, Settings};
 use toolreplay::seal::{ExtendsError, Start, extends, verify_from};
 
-pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
+pub(crate) fn run(args: VerifyArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
     if args.files.len() > 1 && (args.extends.is_some() || args.expect.is_some() || !args.continues.is_empty()) {
         bail!("--extends, --continues and --expect are about one sealed transcript; {} are named", args.files.len());
@@ -50,7 +50,7 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Outcome {
     let mut report = Report::new(Command::Verify, &inputs, outcomes, false, &Settings::everything());
     attest::subjects(&mut report, &inputs, &targets);
     let trusted = args.signing.trust.iter().map(PathBuf::as_path);
-    attest::judged_by(&mut report, &Place::current()?, None, trusted, &targets)?;
+    attest::judged_by(&mut report, &Surroundings::current()?, None, trusted, &targets)?;
     let code = output::finish(&report, &targets, inputs.len() == 1, common)?;
     report.remarks.iter().for_each(|remark| exit::print_warning(remark));
     // the whole output of verify is fixed; a person is told all the same

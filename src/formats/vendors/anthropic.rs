@@ -13,7 +13,7 @@ use crate::json::view::Value;
 pub(in crate::formats) static ANTHROPIC: Format = Format {
     id: "anthropic-messages",
     title: "Anthropic messages",
-    lies: "what a program logs: a list of messages, or {\"messages\": […]} (also one a line, also in a list)",
+    found_in: "what a program logs: a list of messages, or {\"messages\": […]} (also one a line, also in a list)",
     recognise,
     extract,
     items: false,

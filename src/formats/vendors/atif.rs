@@ -16,7 +16,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static ATIF: Format = Format {
     id: "atif",
     title: "ATIF trajectory (Harbor)",
-    lies: "trajectory.json in the folder of a Harbor trial",
+    found_in: "trajectory.json in the folder of a Harbor trial",
     recognise,
     extract,
     items: false,
@@ -167,7 +167,7 @@ fn answer(result: Value<'_>, to: To<'_>, out: &mut Out<'_>) {
     if content.is_some_and(|content| content.is(REDACTED)) {
         answer.mark = Some(Mark::NoResult(Some("redacted")));
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// Agents that were started and whose trajectories are not here.

@@ -21,7 +21,7 @@ use serde::Deserialize as _;
 pub(in crate::formats) static CAPTURE: Format = Format {
     id: "toolreplay-capture",
     title: "toolreplay capture",
-    lies: "what toolreplay's recorders write: one trace event a line; a folder of them is read session by session. Also a \
+    found_in: "what toolreplay's recorders write: one trace event a line; a folder of them is read session by session. Also a \
            document with an 'execution_trace'",
     recognise,
     extract,
@@ -237,7 +237,7 @@ fn execution<'a>(record: Value<'a>, at: Value<'a>, start: bool, tagless: bool, o
     } else if truncated || output.cut {
         answer.mark = Some(Mark::Truncated);
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// A model request: the session, and the results that came with it.
@@ -263,7 +263,7 @@ fn request<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>)
         answer.unobserved = true;
         answer.turns = parents.into_iter().flat_map(Value::items).filter_map(Value::as_str).collect();
         content.say("result", at, out);
-        out.answer(answer);
+        out.result(answer);
     }
 }
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::formats) static CLAUDE_CODE: Format = Format {
     id: "claude-code",
     title: "Claude Code session",
-    lies: "~/.claude/projects/<folder>/<session>.jsonl, with the agents' files in <session>/subagents/",
+    found_in: "~/.claude/projects/<folder>/<session>.jsonl, with the agents' files in <session>/subagents/",
     recognise,
     extract,
     items: true,
@@ -345,7 +345,7 @@ fn result<'v>(
         read_outcome(&mut answer, content, rich, frame.denied);
         read_receipt(&mut answer, content, rich.is_none(), is_async, background);
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// What an answer says about itself. Words count only in an answer that is marked as an error: a file that a tool read

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static CODEX: Format = Format {
     id: "codex",
     title: "Codex CLI rollout",
-    lies: "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, also .jsonl.zst, and ~/.codex/archived_sessions",
+    found_in: "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, also .jsonl.zst, and ~/.codex/archived_sessions",
     recognise,
     extract,
     items: false,
@@ -214,7 +214,7 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
             let mut answer = ToolResult::new(payload, To::Call(noted), body);
             answer.secondary = true;
             answer.failed = failed;
-            out.answer(answer);
+            out.result(answer);
         }
     };
     let field = |name: &str| payload.get(name);
@@ -278,7 +278,7 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
                 let mut answer = ToolResult::new(payload, To::Id(id), Body::Made(body));
                 answer.failed = failed;
                 answer.secondary = true;
-                out.answer(answer);
+                out.result(answer);
             }
         }
         "turn_complete"

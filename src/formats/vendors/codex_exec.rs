@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static CODEX_EXEC: Format = Format {
     id: "codex-exec",
     title: "codex exec --json output",
-    lies: "standard output of 'codex exec --json'",
+    found_in: "standard output of 'codex exec --json'",
     recognise,
     extract,
     items: true,
@@ -99,6 +99,6 @@ fn one(item: Value<'_>, done: bool, out: &mut Out<'_>) {
         if status == "declined" {
             answer.mark = Some(Mark::NotExecuted(Reason::PermissionDenied));
         }
-        out.answer(answer);
+        out.result(answer);
     }
 }

@@ -13,7 +13,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static COPILOT: Format = Format {
     id: "copilot-cli",
     title: "GitHub Copilot CLI session",
-    lies: "~/.copilot/session-state/<session>/events.jsonl",
+    found_in: "~/.copilot/session-state/<session>/events.jsonl",
     recognise,
     extract,
     items: false,
@@ -92,7 +92,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             };
             let mut answer = ToolResult::new(record, To::Id(text(id).unwrap_or_default()), body);
             answer.failed = success.and_then(Value::as_bool) == Some(false);
-            out.answer(answer);
+            out.result(answer);
         }
         "subagent.started" => {
             if let Some(id) = data.str_at("toolCallId") {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::formats) static GEMINI: Format = Format {
     id: "gemini-cli",
     title: "Gemini CLI session",
-    lies: "~/.gemini/tmp/<project>/chats/session-*.json and .jsonl, or 'gemini --output-format stream-json'",
+    found_in: "~/.gemini/tmp/<project>/chats/session-*.json and .jsonl, or 'gemini --output-format stream-json'",
     recognise,
     extract,
     items: false,
@@ -132,7 +132,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             };
             let mut answer = ToolResult::new(record, To::Id(text(id).unwrap_or_default()), body);
             answer.failed = status.is_some_and(|status| status.is("error"));
-            out.answer(answer);
+            out.result(answer);
         }
         _ => one(record, out),
     }
@@ -177,7 +177,7 @@ fn one(message: Value<'_>, out: &mut Out<'_>) {
         answer.failed = status.is_some_and(|status| status.is("error"));
         answer.mark = cancelled.then_some(Mark::NotExecuted(Reason::Cancelled));
         answer.last_wins = true;
-        out.answer(answer);
+        out.result(answer);
     }
 }
 

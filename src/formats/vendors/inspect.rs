@@ -14,7 +14,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static INSPECT: Format = Format {
     id: "inspect-ai",
     title: "Inspect AI log",
-    lies: "logs/*.eval and logs/*.json",
+    found_in: "logs/*.eval and logs/*.json",
     recognise,
     extract,
     items: false,
@@ -148,7 +148,7 @@ impl Reader<'_> {
             if truncated.is_some_and(|truncated| !truncated.is_null()) {
                 answer.mark = answer.mark.or(Some(Mark::Truncated));
             }
-            out.answer(answer);
+            out.result(answer);
         }
         out.listed(inner, "events").into_iter().for_each(|event| self.event(event, out));
     }
@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
         if let Some(id) = text(id) {
             let answer = self.answer(message, To::Id(id), content, error, out);
-            out.answer(answer);
+            out.result(answer);
         }
     }
 

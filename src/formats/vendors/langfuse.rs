@@ -13,7 +13,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static LANGFUSE: Format = Format {
     id: "langfuse",
     title: "Langfuse export",
-    lies: "a trace downloaded from Langfuse, or an export of observations (JSON, or one a line)",
+    found_in: "a trace downloaded from Langfuse, or an export of observations (JSON, or one a line)",
     recognise,
     extract,
     items: true,

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static MCP: Format = Format {
     id: "mcp",
     title: "MCP JSON-RPC log",
-    lies: "logs of MCP hosts, servers, gateways and proxies: one JSON-RPC message a line, also behind a log's prefix",
+    found_in: "logs of MCP hosts, servers, gateways and proxies: one JSON-RPC message a line, also behind a log's prefix",
     recognise,
     extract,
     items: true,
@@ -174,7 +174,7 @@ fn response(at: Value<'_>, id: String, result: Option<Value<'_>>, error: Option<
             hint(tool, out);
         }
     }
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// What a server says of a tool of its own. Only what makes it read only is believed; without a word it may do anything.

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static MINI_SWE_AGENT: Format = Format {
     id: "mini-swe-agent",
     title: "mini-swe-agent trajectory",
-    lies: "*.traj.json",
+    found_in: "*.traj.json",
     recognise,
     extract,
     items: false,
@@ -91,12 +91,12 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
                 if said.contains("elided chars") || said.contains("<output_head>") {
                     answer.mark = Some(Mark::Truncated);
                 }
-                out.answer(answer);
+                out.result(answer);
                 open = None;
             }
             // an exit code of no command that is here
             ("user", None) if words(message).trim_start().starts_with("<returncode>") => {
-                out.answer(ToolResult::new(message, To::Id(Cow::Borrowed("")), Body::Value(message.get("content"))));
+                out.result(ToolResult::new(message, To::Id(Cow::Borrowed("")), Body::Value(message.get("content"))));
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static OPENAI_CHAT: Format = Format {
     id: "openai-chat",
     title: "OpenAI chat messages",
-    lies: "what a program logs: a list of messages, {\"messages\": […]} or {\"traj\": […]} (also one a line, also in a list)",
+    found_in: "what a program logs: a list of messages, {\"messages\": […]} or {\"traj\": […]} (also one a line, also in a list)",
     recognise,
     extract,
     items: false,
@@ -185,12 +185,12 @@ pub(in crate::formats) fn one(message: Value<'_>, number: usize, out: &mut Out<'
                 (None, Some(name)) => To::Tool(name),
                 (None, None) => To::Id(Cow::Borrowed("")),
             };
-            out.answer(ToolResult::new(message, to, Body::Value(content)));
+            out.result(ToolResult::new(message, to, Body::Value(content)));
         }
         "user" => out.apart(Apart::Person, None),
         "function" => {
             let to = To::Tool(text(name).unwrap_or_default());
-            out.answer(ToolResult::new(message, to, Body::Value(content)));
+            out.result(ToolResult::new(message, to, Body::Value(content)));
         }
         "system" | "developer" => {}
         other => out.unknown(other, message),

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static OPENCODE: Format = Format {
     id: "opencode",
     title: "opencode session",
-    lies: "'opencode export SESSION', or 'opencode run --format json' (the sessions themselves are in a database)",
+    found_in: "'opencode export SESSION', or 'opencode run --format json' (the sessions themselves are in a database)",
     recognise,
     extract,
     items: false,
@@ -142,5 +142,5 @@ fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     } else if words.contains("aborted") {
         answer.mark = Some(Mark::NoResult(Some("interrupted")));
     }
-    out.answer(answer);
+    out.result(answer);
 }

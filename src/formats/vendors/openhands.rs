@@ -11,7 +11,7 @@ use crate::json::view::{self, Value, text};
 pub(in crate::formats) static OPENHANDS: Format = Format {
     id: "openhands",
     title: "OpenHands events",
-    lies: "the events of a conversation: a list of actions and observations, the SDK's events, one a line, or an evaluation's output.jsonl",
+    found_in: "the events of a conversation: a list of actions and observations, the SDK's events, one a line, or an evaluation's output.jsonl",
     recognise,
     extract,
     items: true,
@@ -109,19 +109,19 @@ fn new_event(event: Value<'_>, kind: &str, out: &mut Out<'_>) {
             let exit = part("exit_code").and_then(Value::as_i64);
             answer.failed =
                 part("is_error").and_then(Value::as_bool) == Some(true) || exit.is_some_and(|code| code != 0);
-            out.answer(answer);
+            out.result(answer);
         }
         "AgentErrorEvent" => {
             let body = Body::Made(view::made(&[("error", error)]));
             let mut answer = ToolResult::new(event, To::Id(id.unwrap_or_default()), body);
             answer.failed = true;
-            out.answer(answer);
+            out.result(answer);
         }
         "UserRejectObservation" => {
             let body = Body::Made(view::made(&[("rejection_reason", event.get("rejection_reason"))]));
             let mut answer = ToolResult::new(event, To::Id(id.unwrap_or_default()), body);
             answer.mark = Some(Mark::NotExecuted(Reason::UserRejected));
-            out.answer(answer);
+            out.result(answer);
         }
         "MessageEvent"
         | "SystemPromptEvent"
@@ -162,7 +162,7 @@ fn old_event(event: Value<'_>, out: &mut Out<'_>) {
         }
         // what is said about messages and states has a cause as well
         answer.optional = metadata.is_none();
-        out.answer(answer);
+        out.result(answer);
     } else if observation.is_none() {
         out.unknown("neither an action nor an observation", event);
     }

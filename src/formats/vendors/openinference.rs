@@ -12,7 +12,7 @@ use crate::json::view::{Value, text};
 pub(in crate::formats) static OPENINFERENCE: Format = Format {
     id: "openinference",
     title: "OpenInference spans (Phoenix export)",
-    lies: "spans that Phoenix exports: a list, or one a line",
+    found_in: "spans that Phoenix exports: a list, or one a line",
     recognise,
     extract,
     items: true,

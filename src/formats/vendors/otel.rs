@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(in crate::formats) static OTEL: Format = Format {
     id: "otel",
     title: "OpenTelemetry traces (OTLP/JSON, Tempo, Jaeger)",
-    lies: "exports of an OpenTelemetry collector or SDK, of Tempo or Jaeger: a document, or one a line; lists of spans",
+    found_in: "exports of an OpenTelemetry collector or SDK, of Tempo or Jaeger: a document, or one a line; lists of spans",
     recognise,
     extract,
     items: false,

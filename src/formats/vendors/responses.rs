@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static RESPONSES: Format = Format {
     id: "openai-responses",
     title: "OpenAI Responses API items",
-    lies: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
+    found_in: "what a program logs of the Responses API: a list of items, a response, or a row a line with 'response'",
     recognise,
     extract,
     items: false,
@@ -193,7 +193,7 @@ pub(in crate::formats) fn item(
             flags.set(Flags::TWICE);
             let noted = call(Cow::Borrowed(tool), args, id.or_else(own), flags, out);
             if let Some(body) = result.or(results).or(outputs).filter(|body| !body.is_null()) {
-                out.answer(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
+                out.result(ToolResult::new(item, To::Call(noted), Body::Value(Some(body))));
             }
         }
         "mcp_call" => {
@@ -210,7 +210,7 @@ pub(in crate::formats) fn item(
                 };
                 let mut answer = ToolResult::new(item, To::Call(noted), body);
                 answer.failed = error.is_some();
-                out.answer(answer);
+                out.result(answer);
             }
         }
         kind if kind.ends_with("_output")
@@ -219,7 +219,7 @@ pub(in crate::formats) fn item(
             let output = item.get("output").or_else(|| item.get("tools"));
             let mut answer = ToolResult::new(item, To::Id(id.or_else(own).unwrap_or_default()), Body::Value(output));
             read(&mut answer, output);
-            out.answer(answer);
+            out.result(answer);
         }
         _ => return false,
     }

@@ -224,7 +224,7 @@ pub(in crate::formats) fn emit(call: &SpanCall<'_>, out: &mut Out<'_>) {
     let mut answer = ToolResult::new(call.at, To::Call(noted), body);
     answer.failed = call.failed;
     answer.unobserved = call.flags.has(Flags::UNOBSERVED);
-    out.answer(answer);
+    out.result(answer);
 }
 
 /// Says of a span that is no tool's by any convention, but called like one, that it was left out.

@@ -12,7 +12,7 @@ use crate::json::view::Value;
 pub(in crate::formats) static STREAM_JSON: Format = Format {
     id: "claude-stream-json",
     title: "Claude Code stream-json output",
-    lies: "standard output of 'claude -p --output-format stream-json', and the execution file of claude-code-action",
+    found_in: "standard output of 'claude -p --output-format stream-json', and the execution file of claude-code-action",
     recognise,
     extract,
     items: true,

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(in crate::formats) static SWE_AGENT: Format = Format {
     id: "swe-agent",
     title: "SWE-agent trajectory",
-    lies: "trajectories/…/*.traj",
+    found_in: "trajectories/…/*.traj",
     recognise,
     extract,
     items: false,
@@ -58,7 +58,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             if text(Some(observation)).is_some_and(|words| words.starts_with("Old environment output:")) {
                 answer.mark = Some(Mark::Truncated);
             }
-            out.answer(answer);
+            out.result(answer);
         }
     }
 }

@@ -54,7 +54,7 @@ pub fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text.into_bytes())
 }
 
-/// Reads a JSON text. What had to be mended is marked.
+/// Reads a JSON text. What had to be repaired is marked.
 ///
 /// # Errors
 /// No client could read it either.
@@ -67,15 +67,15 @@ pub fn parse(bytes: &[u8], issues: &mut Issues) -> Result<Value, Unreadable> {
     if matches!(text, Cow::Owned(_)) && std::str::from_utf8(bytes).is_err() {
         issues.add("invalid_utf8");
     }
-    let (parsed, mended) = match body::parse(text.as_bytes()) {
+    let (parsed, repaired) = match body::parse(text.as_bytes()) {
         Ok(parsed) => (parsed, Vec::new()),
         Err(error) => {
             let unreadable = Unreadable { cut: error.is_eof() };
-            let (mended, what) = mend(text.as_bytes()).ok_or(unreadable)?;
-            (body::parse(&mended).map_err(|error| Unreadable { cut: error.is_eof() })?, what)
+            let (repaired, what) = repair(text.as_bytes()).ok_or(unreadable)?;
+            (body::parse(&repaired).map_err(|error| Unreadable { cut: error.is_eof() })?, what)
         }
     };
-    parsed.issues.into_iter().chain(mended).for_each(|issue| issues.add(issue));
+    parsed.issues.into_iter().chain(repaired).for_each(|issue| issues.add(issue));
     Ok(parsed.value)
 }
 
@@ -99,8 +99,8 @@ pub(crate) fn frame(data: &[u8], issues: &mut Issues, mut each: impl FnMut(Value
     }
 }
 
-/// The text with `"NaN"` for NaN and the like, and without its deepest levels; none where there is nothing to mend.
-fn mend(text: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
+/// The text with `"NaN"` for NaN and the like, and without its deepest levels; none where there is nothing to repair.
+fn repair(text: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
     let mut out = Vec::with_capacity(text.len());
     let mut what = Vec::new();
     let (mut at, mut depth) = (0, 0_usize);

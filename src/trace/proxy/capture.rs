@@ -59,7 +59,7 @@ struct CaptureFile {
 }
 
 /// How a request ended.
-pub(super) struct Outcome {
+pub(super) struct CaptureEnd {
     pub(super) http_status: Option<u16>,
     pub(super) status: Status,
     pub(super) error_type: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Outcome {
     pub(super) charge: Option<Charge>,
 }
 
-impl Outcome {
+impl CaptureEnd {
     pub(super) fn error(http_status: Option<u16>, error_type: &str) -> Self {
         Self {
             http_status,
@@ -106,7 +106,7 @@ impl Capture {
             std::io::Error::new(std::io::ErrorKind::StorageFull, "the disk has no room for it beside those under way")
         })?;
         let path = folder.join(format!("{id}.jsonl"));
-        let file = shared.spares.take(&path).map_or_else(|| create(&path), Ok)?;
+        let file = shared.files.take(&path).map_or_else(|| create(&path), Ok)?;
         let config = &shared.config;
         let secrets = headers::secrets(headers, query, &config.forward_headers, &shared.names);
         let file = Arc::new(CaptureFile {
@@ -181,12 +181,12 @@ impl Capture {
     }
 
     /// Has the end written.
-    pub(super) fn finish(self, outcome: Outcome) {
+    pub(super) fn finish(self, outcome: CaptureEnd) {
         let duration = clock::elapsed_ms(self.file.started);
         let timestamp = clock::since_epoch();
         let (file, charge) = (self.file, self.charge);
         self.shared.writer.run(move || {
-            let Outcome { http_status, status, error_type, reply, charge: reply_charge } = outcome;
+            let CaptureEnd { http_status, status, error_type, reply, charge: reply_charge } = outcome;
             let data = file.end_data(http_status, error_type, reply);
             let mut lines = file.event(timestamp, Phase::End, status, Some(duration), data);
             lines.extend(file.summary());

@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::{Value, json};
 
-use super::capture::{Capture, Opening, Outcome, undecoded};
+use super::capture::{Capture, CaptureEnd, Opening, undecoded};
 use super::client::{Later, Waiting};
 use super::request_body::{self, BodyError, Passing};
 use super::route::{Route, route};
@@ -372,7 +372,7 @@ async fn record(
         (refusal, _) => {
             let refusal = refusal
                 .unwrap_or_else(|| refuse(StatusCode::BAD_REQUEST, "invalid_path", "the path cannot be sent on"));
-            guard.finish(Outcome::error(Some(refusal.status.as_u16()), refusal.code));
+            guard.finish(CaptureEnd::error(Some(refusal.status.as_u16()), refusal.code));
             return named(own_error(protocol, &refusal));
         }
     };
@@ -391,7 +391,7 @@ async fn record(
         }
         Err(refusal) => {
             (shared.log)(&format!("request {id}: {} ({})", refusal.code, refusal.status.as_u16()));
-            guard.finish(Outcome::error(Some(refusal.status.as_u16()), refusal.code));
+            guard.finish(CaptureEnd::error(Some(refusal.status.as_u16()), refusal.code));
             named(own_error(protocol, &refusal))
         }
     }
@@ -425,7 +425,7 @@ fn inspect(
 struct Guard(Option<Capture>);
 
 impl Guard {
-    fn finish(&mut self, outcome: Outcome) {
+    fn finish(&mut self, outcome: CaptureEnd) {
         if let Some(capture) = self.0.take() {
             capture.finish(outcome);
         }
@@ -436,7 +436,8 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(capture) = self.0.take() {
             let stopping = capture.shared().stopping.load(Ordering::Relaxed);
-            capture.finish(Outcome::cancelled(None, if stopping { "proxy_shutdown" } else { "client_disconnected" }));
+            capture
+                .finish(CaptureEnd::cancelled(None, if stopping { "proxy_shutdown" } else { "client_disconnected" }));
         }
     }
 }

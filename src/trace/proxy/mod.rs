@@ -9,12 +9,12 @@ mod capture;
 mod client;
 mod config;
 mod encoding;
+mod file_pool;
 mod forward;
 mod headers;
 mod request_body;
 mod room;
 mod route;
-mod spare;
 mod tap;
 mod writer;
 
@@ -73,7 +73,7 @@ struct Shared {
     writer: Writer,
     budget: Arc<Budget>,
     room: Arc<room::Room>,
-    spares: Arc<spare::Spares>,
+    files: Arc<file_pool::FilePool>,
     /// Knows which names are secret; holds no secrets.
     names: Redactor,
     stopping: AtomicBool,
@@ -114,10 +114,10 @@ impl Proxy {
         let failed = |source| ProxyError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let spares = Arc::new(spare::Spares::new());
+        let files = Arc::new(file_pool::FilePool::new());
         let refill = {
-            let (spares, folder) = (spares.clone(), config.output_dir.clone());
-            move || spares.refill(&folder)
+            let (files, folder) = (files.clone(), config.output_dir.clone());
+            move || files.refill(&folder)
         };
         refill();
         let (writer, writing) = Writer::start(refill).map_err(ProxyError::Start)?;
@@ -127,7 +127,7 @@ impl Proxy {
             writer,
             budget: Budget::new(config.capture_budget),
             room: Arc::default(),
-            spares,
+            files,
             names: Redactor::new([""; 0], &config.redact_fields),
             stopping: AtomicBool::new(false),
             log,

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::capture::{Capture, Outcome};
+use super::capture::{Capture, CaptureEnd};
 use super::client::Later;
 use super::encoding::{self, Inflater, Undecoded};
 use super::route::{Route, route};
@@ -314,7 +314,7 @@ impl Recording {
             let id = if reply.complete { reply.id.as_deref() } else { None };
             register(&capture, id, &reply.calls, &mut registered);
         }
-        capture.finish(Outcome {
+        capture.finish(CaptureEnd {
             http_status: Some(status),
             status: status_word,
             error_type,

@@ -1,6 +1,6 @@
 //! `toolreplay policy check`: whether scope files are what they should be.
 
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::{output, scope};
 use clap::Args;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub(crate) struct CheckArgs {
 }
 
 impl CheckArgs {
-    pub(super) fn run(self) -> Outcome {
+    pub(super) fn run(self) -> Exit {
         let mut text = String::new();
         let mut code = exit::CLEAN;
         for file in &self.files {

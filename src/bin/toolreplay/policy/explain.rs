@@ -1,6 +1,6 @@
 //! `toolreplay policy explain`: which entry decides on a call.
 
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::{output, scope};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use toolreplay::rules::{Decision, MAIN_AGENT};
 use toolreplay::sanitize::{InertJson, visible};
-use toolreplay::scope::{Policy, PolicyCall, Tally, Verdict};
+use toolreplay::scope::{EntryUses, Policy, PolicyCall, Verdict};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -83,7 +83,7 @@ struct Answer {
 
 impl Answer {
     fn of(policy: &Policy, call: &PolicyCall<'_>) -> Answer {
-        match policy.judge(call, &Tally::default()) {
+        match policy.judge(call, &EntryUses::default()) {
             Verdict::Allowed(place) => {
                 let entry = policy.entries().get(place);
                 Answer {
@@ -136,7 +136,7 @@ impl Answer {
 }
 
 impl ExplainArgs {
-    pub(super) fn run(self) -> Outcome {
+    pub(super) fn run(self) -> Exit {
         let policy = scope::read(&self.scope)?;
         let Some(calls) = &self.calls else { return self.one(&policy) };
         let shown = calls.display().to_string();
@@ -161,7 +161,7 @@ impl ExplainArgs {
         Ok(code)
     }
 
-    fn one(&self, policy: &Policy) -> Outcome {
+    fn one(&self, policy: &Policy) -> Exit {
         let arguments: Box<RawValue> =
             serde_json::from_str(&self.args).map_err(|error| anyhow!("--args is no JSON: {error}"))?;
         let call = Call {

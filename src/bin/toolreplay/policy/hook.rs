@@ -2,7 +2,7 @@
 //!
 //! It fails closed: whatever keeps it from judging is answered as a deny, in the agent's own protocol.
 
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::{output, scope};
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use toolreplay::rules::{Decision, agent_names};
 use toolreplay::sanitize::visible;
-use toolreplay::scope::{Policy, PolicyCall, Reason, Tally, Verdict};
+use toolreplay::scope::{EntryUses, Policy, PolicyCall, Reason, Verdict};
 
 /// The largest call that is read, in bytes.
 const MAX_CALL: u64 = 64 << 20;
@@ -56,7 +56,7 @@ struct Told {
 }
 
 impl HookArgs {
-    pub(super) fn run(self) -> Outcome {
+    pub(super) fn run(self) -> Exit {
         match self.judge() {
             Ok(None) if self.only_deny => output::print(b"{}\n"),
             Ok(reason) => output::print(self.answer(reason.as_deref()).as_bytes()),
@@ -101,7 +101,7 @@ impl HookArgs {
             home: home.as_deref(),
             ..PolicyCall::default()
         };
-        Ok(match policy.judge(&call, &Tally::default()) {
+        Ok(match policy.judge(&call, &EntryUses::default()) {
             Verdict::Allowed(_) => None,
             Verdict::Overreach(overreach) => {
                 let decision = Decision::of(&policy, &overreach);

@@ -1,7 +1,7 @@
 //! `toolreplay policy import`: an agent's own permission file as a scope.
 
 use super::vendors::{self, Rules};
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
 use crate::output;
 use anyhow::{Context as _, bail};
@@ -56,7 +56,7 @@ enum Ask {
 }
 
 impl ImportArgs {
-    pub(super) fn run(self) -> Outcome {
+    pub(super) fn run(self) -> Exit {
         let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let written = output.map(|path| (path, Writes::Report));
         guard::outputs(written, self.files.iter().map(PathBuf::as_path))?;

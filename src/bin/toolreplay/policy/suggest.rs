@@ -5,7 +5,7 @@
 
 use super::written::Lists;
 use crate::args::Common;
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
 use crate::{output, replay};
 use anyhow::bail;
@@ -20,7 +20,7 @@ use toolreplay::engine::Ruleset;
 use toolreplay::finding::{Level, Rule};
 use toolreplay::formats::Options;
 use toolreplay::rules::{Arguments, CallRule, MAIN_AGENT, Memo, Needs, PERMISSION_OVERREACH, Spot};
-use toolreplay::scope::{Policy, PolicyCall, Tally, Verdict};
+use toolreplay::scope::{EntryUses, Policy, PolicyCall, Verdict};
 use toolreplay::shell::{self, RedirectKind, Simple};
 use toolreplay::tools::ToolSet;
 
@@ -90,7 +90,7 @@ impl CallRule for Collector {
 }
 
 impl SuggestArgs {
-    pub(super) fn run(self, common: &Common) -> Outcome {
+    pub(super) fn run(self, common: &Common) -> Exit {
         let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
         guard::outputs(output.map(|path| (path, Writes::Report)), self.files.iter().map(PathBuf::as_path))?;
         let collector = Arc::new(Collector::default());
@@ -136,7 +136,7 @@ fn allowed(policy: &Policy, call: &Seen) -> bool {
         cwd: call.cwd.as_deref(),
         ..PolicyCall::default()
     };
-    matches!(policy.judge(&call, &Tally::default()), Verdict::Allowed(_))
+    matches!(policy.judge(&call, &EntryUses::default()), Verdict::Allowed(_))
 }
 
 /// Arguments that hold a command, a path, an address, in the names that tools have for them.

@@ -1,6 +1,6 @@
 //! `toolreplay trace run`: a Python function, recorded while it runs. The Python module does the work; this starts it.
 
-use crate::exit::Outcome;
+use crate::exit::Exit;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ pub(super) struct RunArgs {
 
 impl RunArgs {
     /// Runs it; the exit code is that of the interpreter.
-    pub(super) fn run(self) -> Outcome {
+    pub(super) fn run(self) -> Exit {
         let shown = self.python.display();
         let mut probe = Command::new(&self.python);
         probe.args(["-c", PROBE]).stdin(Stdio::null()).stdout(Stdio::null());
@@ -96,13 +96,13 @@ impl RunArgs {
 
 /// Becomes the interpreter, so that signals reach it and its end is the end of the command.
 #[cfg(unix)]
-fn start(mut command: Command) -> Outcome {
+fn start(mut command: Command) -> Exit {
     use std::os::unix::process::CommandExt as _;
     Err(command.exec().into())
 }
 
 #[cfg(not(unix))]
-fn start(mut command: Command) -> Outcome {
+fn start(mut command: Command) -> Exit {
     let code = command.status()?.code();
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::exit::FAILED))
 }

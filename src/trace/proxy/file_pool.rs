@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Files without a name, ready to be captures.
-pub(super) struct Spares {
+pub(super) struct FilePool {
     #[cfg(target_os = "linux")]
     ready: std::sync::Mutex<Vec<File>>,
     #[cfg(target_os = "linux")]
@@ -24,12 +24,12 @@ mod linux {
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
-    use super::{File, Path, Spares};
+    use super::{File, FilePool, Path};
 
     /// More than a burst of requests uses before the writer comes round again.
     const READY: usize = 32;
 
-    impl Spares {
+    impl FilePool {
         pub(in crate::trace::proxy) fn new() -> Self {
             Self { ready: Mutex::new(Vec::new()), off: AtomicBool::new(false) }
         }
@@ -66,7 +66,7 @@ mod linux {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Spares {
+impl FilePool {
     pub(super) fn new() -> Self {
         Self {}
     }
@@ -86,13 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spare_gets_a_name_and_replaces_nothing() {
+    fn a_pooled_file_gets_a_name_and_replaces_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let spares = Spares::new();
-        spares.refill(folder.path());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "spares have no names");
+        let pool = FilePool::new();
+        pool.refill(folder.path());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files of the pool have no names");
         let path = folder.path().join("a");
-        let Some(mut file) = spares.take(&path) else {
+        let Some(mut file) = pool.take(&path) else {
             // A file system without unnamed files: captures are made one by one.
             assert!(!path.exists());
             return;
@@ -102,9 +102,9 @@ mod tests {
         File::open(&path).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!((text.as_str(), std::fs::metadata(&path).unwrap().permissions().mode() & 0o777), ("x", 0o600));
 
-        assert!(spares.take(&path).is_none(), "the name is taken");
+        assert!(pool.take(&path).is_none(), "the name is taken");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "x");
-        spares.refill(folder.path());
-        assert!(spares.take(&folder.path().join("b")).is_none(), "and no further try is made");
+        pool.refill(folder.path());
+        assert!(pool.take(&folder.path().join("b")).is_none(), "and no further try is made");
     }
 }
