@@ -19,7 +19,7 @@ pub use changes::{
     seal_kept, unread,
 };
 pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
-pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, Verdict};
+pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, ShortRemark, Verdict};
 pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
 pub use sessions::sessions;
 pub use signatures::{Signing, beside, signature_lost, signatures, stands_beside};

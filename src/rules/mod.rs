@@ -251,6 +251,8 @@ pub struct Draft {
     pub detail: Option<Arc<str>>,
     /// Not, or no longer, a finding.
     pub withdrawn: bool,
+    /// The index of the last call that was found to belong to it.
+    last: Option<u64>,
 }
 
 /// The most further calls that a finding names.
@@ -260,7 +262,27 @@ impl Draft {
     /// A finding about one call, with nothing said besides.
     #[must_use]
     pub fn about(rule: &'static Rule, level: Level, place: Place) -> Draft {
-        Draft { rule, level, place, related: None, others: Vec::new(), count: 0, detail: None, withdrawn: false }
+        Draft {
+            rule,
+            level,
+            place,
+            related: None,
+            others: Vec::new(),
+            count: 0,
+            detail: None,
+            withdrawn: false,
+            last: None,
+        }
+    }
+
+    /// A call of which the same is found, which may be the one that it is about, or the last that was added.
+    pub(crate) fn belongs(&mut self, place: Place, level: Level) {
+        self.level = self.level.max(level);
+        if place.index != self.last.unwrap_or(self.place.index) {
+            self.count = self.count.max(1);
+            self.last = Some(place.index);
+            self.add(place);
+        }
     }
 
     /// One more call belongs to it.

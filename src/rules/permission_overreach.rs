@@ -57,7 +57,7 @@ impl CallRule for Overreach {
     }
 
     fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
-        let Applied { policy, tally } = &*self.scope;
+        let Applied { policy, tally, .. } = &*self.scope;
         if policy.version == 1 {
             if !policy.has_name(call.literal, tally) {
                 found.push(Spot::new(Level::Error, policy.agent.as_deref().unwrap_or_default()));

@@ -21,7 +21,9 @@ mod rewrites;
 mod tests;
 
 pub use file::ScopeFile;
-pub use policy::{Applied, Candidate, Entry, EntryUses, Overreach, Policy, PolicyCall, Reason, Remark, Verdict};
+pub use policy::{
+    Applied, Candidate, Entry, EntryUses, Overreach, Policy, PolicyCall, Reason, Remark, RemarkKind, Verdict,
+};
 pub use v1::{MAX_SCOPE, Scope, ScopeError};
 
 pub use paths::is_absolute;

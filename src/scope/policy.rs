@@ -8,6 +8,7 @@ use super::{ScopeError, hosts, paths, read};
 use crate::sanitize::clip;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A scope file, read.
@@ -108,7 +109,8 @@ impl Entry {
 pub(super) struct Argument {
     /// Its name, or a JSON Pointer to it.
     pub(super) name: String,
-    pub(super) if_missing: Option<String>,
+    /// What counts where it is missing.
+    pub(super) if_missing: Option<Arc<[Arc<str>]>>,
 }
 
 #[derive(Debug)]
@@ -142,6 +144,19 @@ pub struct Remark {
     pub line: u64,
     /// What is odd about it.
     pub text: String,
+    /// What kind of oddity that is.
+    pub kind: RemarkKind,
+}
+
+/// What is odd about an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// It would do nothing in any run.
+    Pointless,
+    /// It allows nothing that was called.
+    AllowedNothing,
+    /// It denies nothing that was called: that is what a deny is there for.
+    DeniedNothing,
 }
 
 /// A call that is judged.
@@ -461,9 +476,12 @@ impl Policy {
         let mut remarks = self.pointless.clone();
         for (place, entry) in self.entries.iter().enumerate() {
             if tally.get(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {
-                let kind = if entry.deny { "denies" } else { "allows" };
-                let text = format!("'{}' {kind} nothing that was called", entry.name.shown());
-                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
+                let (does, kind) = match entry.deny {
+                    true => ("denies", RemarkKind::DeniedNothing),
+                    false => ("allows", RemarkKind::AllowedNothing),
+                };
+                let text = format!("'{}' {does} nothing that was called", entry.name.shown());
+                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text, kind });
             }
         }
         remarks

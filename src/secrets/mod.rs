@@ -21,6 +21,7 @@ pub use names::{fold, is_secret_name, is_token_name};
 pub use recording::{Changes, RedactError, redact};
 
 use crate::json::view::only_value;
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 
 /// How many times text inside text is opened.
@@ -270,6 +271,15 @@ fn united(mut all: Vec<Match>) -> Vec<Match> {
         }
     }
     out
+}
+
+/// A number that stands for a secret, `level` levels of escapes deep, and the place where it is: the same for the same
+/// secret there, in this run and in memory alone.
+#[must_use]
+pub fn number(secret: &[u8], level: u8, place: &str) -> u64 {
+    static KEY: std::sync::LazyLock<std::hash::RandomState> = std::sync::LazyLock::new(Default::default);
+    // what stands in a recording is a string at least
+    KEY.hash_one((view::peeled(secret, level.max(1)), place))
 }
 
 /// The text with its secrets replaced by marks; what is no secret stays byte for byte.

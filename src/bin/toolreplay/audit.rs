@@ -115,7 +115,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
     let code = output::finish(&report, &targets, found.alone, common)?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
     }
