@@ -43,7 +43,7 @@ impl CallRule for SecretExposed {
 
     fn inspect_result(&self, result: &Value<'_>, found: &mut Vec<Spot>) {
         let text = result.text();
-        found.extend(reported(secrets::find_shapes(text)).map(|one| spot(&one, text, "result", Level::Warning)));
+        found.extend(reported(secrets::find_likely(text)).map(|one| spot(&one, text, "result", Level::Warning)));
     }
 }
 

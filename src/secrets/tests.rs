@@ -426,6 +426,28 @@ proptest! {
     }
 }
 
+/// What is likely and stands in a text, by its id and place.
+fn likely(found: Vec<Match>) -> Vec<(&'static str, Range<usize>)> {
+    found.into_iter().filter(|one| one.certainty >= Certainty::Likely).map(|one| (one.id, one.range)).collect()
+}
+
+/// A large text is gone over in leaps, and nothing is leapt over.
+#[test]
+fn leaps_miss_nothing() {
+    assert!(shapes::are_long_runs());
+    let mut found = 0;
+    for (id, secret, ..) in table() {
+        for (before, behind) in [("", ""), ("x ", " y"), ("(\\n", "\\n)"), ("a=\"", "\","), ("a/b:", "/"), ("\u{e9}", "\u{e9}")] {
+            let filler = "word and /some/longer/path/of/a/file.rs, ".repeat(3);
+            let text = format!("{filler}{before}{secret}{behind} {filler}");
+            let expected = likely(find_shapes(text.as_bytes()));
+            assert_eq!(likely(find_likely(text.as_bytes())), expected, "{id}: {before}…{behind}");
+            found += expected.len();
+        }
+    }
+    assert!(found > 200, "{found}");
+}
+
 #[test]
 fn every_shape_has_words() {
     assert!(NAMED.is_sorted_by_key(|named| named.id));

@@ -176,7 +176,7 @@ fn the_home_folder_is_what_the_configuration_says() {
         let of = |finding: &serde_json::Value| format!("{} {}", finding["index"], finding["pattern"].as_str().unwrap());
         findings.filter(|finding| finding["kind"] == "permission-overreach").map(of).collect::<Vec<_>>()
     };
-    assert_eq!(verdicts(""), ["1 denied", "2 not-proven", "3 not-proven", "4 not-proven"]);
+    assert_eq!(verdicts(""), ["1 denied", "2 not-proven", "3 not-listed", "4 not-proven"]);
     assert_eq!(verdicts("home = \"/home/u\"\n"), ["1 denied", "3 denied"]);
     // a guess by the working directory would be one that the agent can choose
     assert_eq!(verdicts("home = \"/home/v\"\n"), ["1 denied", "2 not-listed", "3 not-listed", "4 not-listed"]);
