@@ -1,7 +1,8 @@
 //! A baseline: the findings that were known when it was written, which count but do not fail, and what was covered then.
 //! It only shrinks: findings that are gone are said, and new ones are never taken in.
 
-use super::report::{Coverage, FileReport};
+use super::coverage::Coverage;
+use super::file_report::FileReport;
 use crate::finding::{Finding, Fingerprint};
 use crate::rules::COVERAGE_DROPPED;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What became of chains that do not hold by themselves: in which way they are broken, and those that go on from another
 //! file of the same run.
 
-use super::run::{Input, Outcome, broken_link};
+use super::outcome::{Input, Outcome, broken_link};
 use crate::formats::{self, Opening};
 use crate::rules::BROKEN_LINK;
 use crate::seal::{self, Break, BrokenLink, Chain, Damage, Start};

@@ -3,7 +3,8 @@
 //!
 //! Where the older texts come from (git, most often) is the caller's business; here they are compared.
 
-use super::run::{self, Input, Outcome, Source};
+use super::outcome::{self, Input, Outcome, Source};
+use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level, Rule};
 use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN, UNREAD_RECORDING};
 use crate::seal::{self, ExtendsError};
@@ -62,7 +63,7 @@ impl Review {
 /// # Errors
 /// A read that failed.
 pub fn detect_layout<R: Read + Send>(source: R) -> io::Result<(Layout, impl Read + Send)> {
-    run::detect_layout(source)
+    outcome::detect_layout(source)
 }
 
 /// Compares a sealed transcript with that of the base revision: a finding if it is not that one continued.
@@ -104,7 +105,7 @@ pub fn seal_kept(base: impl Read, head: impl Read) -> Result<Option<Finding>, Re
 /// The base revision's is no sealed transcript.
 pub fn seal_deleted(base: impl Read + Send, moved_to: Option<&str>) -> Result<Finding, ReadError> {
     let chain = seal::verify(base, 1)?;
-    let held = format!("its {} ended in the digest {}", super::report::plural(chain.links, "link"), chain.head);
+    let held = format!("its {} ended in the digest {}", plural(chain.links, "link"), chain.head);
     let detail = match moved_to {
         None => format!("is gone: {held}"),
         Some(path) => format!("was moved to {path}, which is not among the audited files: {held}"),

@@ -2,15 +2,21 @@
 //!
 //! Filtering, levels and order are settled here, once, before any renderer sees a report.
 
-mod baseline;
+mod words;
+mod command;
+mod outcome;
 mod chains;
-mod changes;
-mod recordings;
-mod report;
 mod run;
 mod sessions;
+mod changes;
+mod recordings;
 mod signatures;
+mod file_report;
+mod coverage;
+mod baseline;
+mod settings;
 mod suppress;
+mod report;
 
 pub use baseline::{Baseline, MAX_BASELINE};
 pub use chains::goes_on_from;
@@ -18,8 +24,13 @@ pub use changes::{
     Change, Policy, Review, Visibility, detect_layout, mismatch_finding, mismatches, policy_changed, seal_deleted,
     seal_kept, unread,
 };
+pub use command::Command;
+pub use coverage::Coverage;
+pub use file_report::{FileReport, Reported};
+pub use outcome::{Failure, Import, Input, Outcome};
 pub use recordings::{is_recording, recording_gone, recording_kept, seal_went};
-pub use report::{Command, Coverage, Digested, FileReport, Report, Reported, Settings, ShortRemark, Verdict};
-pub use run::{Failure, Import, Input, Outcome, Plan, Progress, run, run_source};
+pub use report::{Digested, Report, ShortRemark, Verdict};
+pub use run::{Plan, Progress, run, run_source};
 pub use sessions::sessions;
+pub use settings::Settings;
 pub use signatures::{Signing, beside, signature_lost, signatures, stands_beside};

@@ -4,7 +4,7 @@
 //! it means is not known before all of it is read, and nothing rewrites the lines it has written.
 
 use super::changes::about;
-use super::run::detect_layout;
+use super::outcome::detect_layout;
 use crate::finding::Finding;
 use crate::formats::{self, Opening};
 use crate::json::{self, Scratch};

@@ -2,182 +2,20 @@
 
 use super::baseline::Baseline;
 use super::changes::{Change, Review, Visibility};
-use super::run::{Failure, Import, Input, Outcome};
+use super::command::Command;
+use super::coverage::Coverage;
+use super::file_report::{FileReport, Reported};
+use super::outcome::{Failure, Input, Outcome};
+use super::settings::Settings;
 use super::suppress::FindingFilter;
-use crate::config::{Date, Suppression};
+use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level};
-use crate::formats::Code;
 use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
 use crate::sanitize::{clip, visible};
 use crate::scope::{Applied, Remark, RemarkKind};
-use crate::seal::Chain;
-use crate::signature::{Checked, Standing, State};
+use crate::signature::{Standing, State};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Which command made a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// All rules over many files.
-    Audit,
-    /// A transcript against itself.
-    Replay,
-    /// A transcript against a scope.
-    Scope,
-    /// A sealed transcript against itself.
-    Verify,
-    /// Sealed transcripts against themselves, their transcripts and a base revision, and no calls: `audit --seals-only`.
-    Seals,
-    /// Transcripts sealed beside themselves.
-    SealAll,
-}
-
-impl Command {
-    /// The name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Command::Audit => "audit",
-            Command::Replay => "replay",
-            Command::Scope => "scope",
-            Command::Verify => "verify",
-            Command::Seals => "audit --seals-only",
-            Command::SealAll => "seal-all",
-        }
-    }
-}
-
-/// What counts, and what is let pass.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The lowest level that fails a run.
-    pub fail_on: Level,
-    /// The lowest level that is reported.
-    pub min_level: Level,
-    /// Known and accepted findings.
-    pub suppressions: Vec<Suppression>,
-    /// Today, for suppressions that expire.
-    pub today: Option<Date>,
-    /// A run without a single call may pass.
-    pub allow_empty: bool,
-    /// What was known before.
-    pub baseline: Option<Baseline>,
-    /// The baseline's path as the user knows it.
-    pub baseline_path: String,
-}
-
-impl Settings {
-    /// Every finding is shown and counts: the settings of `replay`, `scope` and `verify`.
-    #[must_use]
-    pub fn everything() -> Settings {
-        Settings {
-            fail_on: Level::Note,
-            min_level: Level::Note,
-            suppressions: Vec::new(),
-            today: None,
-            allow_empty: true,
-            baseline: None,
-            baseline_path: String::new(),
-        }
-    }
-}
-
-/// A finding and the file it stands in.
-#[derive(Debug, Clone, Copy)]
-pub struct Reported<'r> {
-    /// The file.
-    pub file: &'r FileReport,
-    /// The finding.
-    pub finding: &'r Finding,
-}
-
-/// One file of a report.
-#[derive(Debug, Clone)]
-pub struct FileReport {
-    /// Its path as the user knows it.
-    pub path: String,
-    /// Its path from the root of the repository, with `/` between segments.
-    pub from_root: String,
-    /// Records.
-    pub calls: u64,
-    /// Calls whose answer was compared with an earlier identical call's.
-    pub pairs: u64,
-    /// The first index with a `non-determinism` finding, whatever its level.
-    pub divergence: Option<u64>,
-    /// The chain, in a sealed transcript.
-    pub chain: Option<Chain>,
-    /// What its signatures say, where that was asked.
-    pub signature: Option<Checked>,
-    /// Why nothing was judged; of an imported recording, why not all of it was.
-    pub failure: Option<Failure>,
-    /// How it was imported, if it is no transcript.
-    pub import: Option<Import>,
-    /// A sealed transcript whose calls are those of a transcript in the same run: its place. The calls' findings are
-    /// reported there and not twice.
-    pub repeats: Option<usize>,
-    /// Not audited itself: a policy, or a file that is gone. It is here for its findings.
-    pub aside: bool,
-    /// Where a reviewer sees the findings.
-    pub review: Review,
-    /// The findings, by index, then kind.
-    pub findings: Vec<Finding>,
-}
-
-impl FileReport {
-    /// Whether its calls were judged, at least those that could be read.
-    #[must_use]
-    pub fn is_judged(&self) -> bool {
-        self.failure.is_none() || self.import.is_some()
-    }
-}
-
-impl Reported<'_> {
-    /// The path of the file that the finding's line stands in, as the user knows it.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        self.finding.file.as_ref().map_or(&self.file.path, |file| &file.shown)
-    }
-
-    /// The same from the root of the repository.
-    #[must_use]
-    pub fn from_root(&self) -> &str {
-        self.finding.file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
-    }
-
-    /// Where the other record stands: its line, and its file if that is another one than the finding's.
-    #[must_use]
-    pub fn related_line(&self) -> Option<String> {
-        let line = self.finding.related?.line;
-        Some(self.related_path().map_or_else(|| format!("line {line}"), |other| format!("line {line} of {other}")))
-    }
-
-    /// The file that the other record stands in, as given, if that is another one than the finding's.
-    #[must_use]
-    pub fn related_path(&self) -> Option<&str> {
-        self.finding.related?;
-        let other = self.finding.related_file.as_ref().map_or(&self.file.path, |file| &file.shown);
-        Some(other.as_str()).filter(|other| *other != self.path())
-    }
-
-    /// The path of the file that the other record stands in, from the root of the repository.
-    #[must_use]
-    pub fn related_from_root(&self) -> &str {
-        self.finding.related_file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
-    }
-}
-
-/// What a run looked at, and what it could not judge.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Coverage {
-    /// Files, also those that could not be read.
-    pub files: u64,
-    /// Calls.
-    pub calls: u64,
-    /// Calls whose answer was compared with an earlier identical call's.
-    pub pairs: u64,
-    /// What could not be judged and why, one reason an entry.
-    pub not_judged: Vec<String>,
-}
 
 /// What comes of a run. The order is that of gravity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -566,73 +404,6 @@ fn sealed_copies(command: Command, outcomes: &[Outcome]) -> Vec<Option<usize>> {
     outcomes.iter().map(copy).collect()
 }
 
-impl Coverage {
-    fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
-        let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
-        let calls = judged().filter(|file| file.repeats.is_none()).map(|file| file.calls).sum();
-        let pairs = judged().filter(|file| file.repeats.is_none()).map(|file| file.pairs).sum();
-        let mut not_judged = Vec::new();
-        let mut say = |count: u64, what: &str, why: &str| {
-            if count > 0 {
-                not_judged.push(format!("{} {why}", plural(count, what)));
-            }
-        };
-        say(files.iter().filter(|file| !file.is_judged()).count() as u64, "file", "that cannot be read");
-        say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
-        say(
-            judged().filter(|file| file.repeats.is_some()).count() as u64,
-            "sealed file",
-            "with the calls of an audited transcript",
-        );
-        if matches!(command, Command::Audit | Command::Replay) {
-            say(calls - pairs, "call", "without an earlier identical call to compare with");
-        }
-        let unchecked = |file: &&FileReport| {
-            file.signature.as_ref().is_some_and(|checked| checked.standing == Standing::NotChecked)
-        };
-        say(judged().filter(unchecked).count() as u64, "signed seal", "whose signatures no trusted key was given for");
-        let imports = || judged().filter_map(|file| file.import.as_ref());
-        let sum = |count: fn(&Import) -> u64| imports().map(count).sum::<u64>();
-        if matches!(command, Command::Audit | Command::Replay) {
-            say(sum(|import| import.unjudged.no_result), "call", "whose result was not recorded");
-            say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
-            say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
-            say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
-            say(sum(|import| import.unjudged.redacted), "call", "whose result had secrets in it");
-            say(sum(|import| import.unjudged.args_unknown), "call", "whose arguments were not recorded");
-            say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
-            say(sum(|import| import.unjudged.failed), "call", "that failed");
-            say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
-        }
-        say(sum(|import| import.balance.orphans), "result", "without a call");
-        say(sum(|import| import.unjudged.unobserved), "call", "that nobody saw run: a model asked, its agent reported");
-        let lines = |import: &Import| {
-            import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
-        };
-        say(sum(lines), "line", "that cannot be read");
-        fn warned(import: &Import, code: Code) -> u64 {
-            import.warnings.iter().filter(|warning| warning.code == code).map(|warning| warning.count).sum()
-        }
-        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
-        say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
-        if command == Command::Audit && !scope {
-            not_judged.push("permissions, for no scope was given".to_owned());
-        }
-        let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
-        let files = files.iter().filter(|file| !file.aside).map(read).sum();
-        Coverage { files, calls, pairs, not_judged }
-    }
-}
-
-impl std::fmt::Display for Coverage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (files, calls, pairs) =
-            (plural(self.files, "file"), plural(self.calls, "call"), plural(self.pairs, "pair"));
-        write!(f, "{files}, {calls}, {pairs} compared")?;
-        if self.not_judged.is_empty() { Ok(()) } else { write!(f, "; not judged: {}", self.not_judged.join("; ")) }
-    }
-}
-
 impl Report {
     /// What is not shown, in words to go on with behind the counts; empty if there is nothing.
     #[must_use]
@@ -649,9 +420,4 @@ impl Report {
         }
         words
     }
-}
-
-/// A count with its noun.
-pub(super) fn plural(count: u64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

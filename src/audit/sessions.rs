@@ -1,6 +1,6 @@
 //! Files that are one recording together.
 
-use super::run::Input;
+use super::outcome::Input;
 use crate::formats::{self, InSession};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,7 @@
 //! signed. All of that is a finding and nothing else.
 
 use super::changes::{Change, about};
-use super::run::{Input, Outcome};
+use super::outcome::{Input, Outcome};
 use crate::rules::{BAD_SIGNATURE, UNSIGNED_SEAL};
 use crate::sealed_pair;
 use crate::signature::{self, Beside, Checked, Facts, Fault, Standing, Trust, UNSIGNED};

@@ -1,6 +1,6 @@
 //! Suppressions: findings that a project knows and accepts, each with a reason.
 
-use super::report::Settings;
+use super::settings::Settings;
 use crate::config::{Date, Suppression};
 use crate::finding::{Finding, ToolName};
 use crate::rules::NON_DETERMINISM;

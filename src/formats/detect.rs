@@ -3,10 +3,9 @@
 //! A file is one JSON document or lines; every format says of one value whether that looks like it. Lines vote. What is
 //! not clear is not guessed.
 
-use super::FORMATS;
-use super::format::Format;
-use super::stranger::{self, Kind};
-use crate::json;
+use super::format::{Format, From};
+use super::known::FORMATS;
+use super::stranger::{self, Kind, LONG, shortened};
 use crate::json::view::{self, Value, Wrong};
 use std::borrow::Cow;
 
@@ -37,26 +36,6 @@ pub(crate) enum Guess {
     Other(&'static str),
     /// The whole file must be seen.
     More,
-}
-
-/// The format that the user named.
-#[derive(Debug, Clone, Copy)]
-pub enum From {
-    /// A transcript.
-    Native,
-    /// One that an importer reads.
-    Format(&'static Format),
-}
-
-impl From {
-    /// The format with an id; `native` is that of transcripts.
-    #[must_use]
-    pub fn named(id: &str) -> Option<From> {
-        if id == "native" {
-            return Some(From::Native);
-        }
-        FORMATS.iter().find(|importer| importer.id == id).map(|importer| From::Format(importer))
-    }
 }
 
 /// Guesses from the start of a file. `complete`: the start is the whole file.
@@ -232,25 +211,6 @@ pub(crate) fn is_record(line: &[u8]) -> bool {
     };
     let names = view::names_so_far(line, &members);
     fault.wrong == Wrong::Truncated && !names.is_empty() && names.iter().all(|name| NAMES.contains(&&**name))
-}
-
-/// Texts longer than this, in bytes, are shortened before all formats look at them.
-pub(super) const LONG: usize = 64 << 10;
-
-/// A text without its long strings, in which formats are told as well, and faster.
-pub(super) fn shortened(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
-    while let Some(open) = memchr::memchr(b'"', &text[at..]) {
-        let start = at + open + 1;
-        let end = json::string_end(text, start);
-        if end - start > 256 {
-            out.extend_from_slice(&text[copied..start]);
-            copied = end;
-        }
-        at = (end + 1).min(text.len());
-    }
-    out.extend_from_slice(&text[copied..]);
-    out
 }
 
 /// Why a line is a record of some format, if it is: of a transcript, or of one that an importer reads.

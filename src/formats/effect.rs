@@ -5,11 +5,18 @@
 //! state: it keeps a repeat from being called redundant.
 
 use super::event::Effect;
-use super::facts::Words;
 use super::servers;
-use super::vendors;
 use crate::json::view::Value;
 use crate::shell;
+
+/// What a format's own words in a result stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// The tool's own words, without those of the program that ran it.
+    Own(Vec<u8>),
+    /// The same as when it was last asked.
+    Unchanged,
+}
 
 /// How to tell from the arguments.
 #[derive(Debug, Clone, Copy)]
@@ -217,14 +224,6 @@ fn varies(command: &str) -> bool {
 
 /// What `$import` calls an agent of which nothing is known.
 pub(crate) const UNKNOWN: &str = "unknown";
-
-/// The profile with a name.
-pub(crate) fn named(name: &str) -> Option<&'static Profile> {
-    if name == UNKNOWN {
-        return Some(&Profile::NONE);
-    }
-    vendors::PROFILES.iter().copied().find(|profile| profile.name == name)
-}
 
 /// A command given as its words: of a shell that is handed a script, the script decides.
 fn words_are_read_only(words: Value<'_>) -> bool {

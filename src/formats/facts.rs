@@ -1,7 +1,7 @@
 //! What of a call makes a difference: the same for a recording and for the transcript that an import makes of it, because
 //! both ask here.
 
-use super::effect::Profile;
+use super::effect::{Profile, Words};
 use crate::call::{Effect, Print};
 use crate::engine::{Noted, Ruleset};
 use crate::finding::ArgumentPlace;
@@ -37,15 +37,6 @@ pub(crate) struct ResultFacts {
     pub(crate) blacked_out: bool,
     /// What the rules noted.
     pub(crate) noted: Noted,
-}
-
-/// What a format's own words in a result stand for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Words {
-    /// The tool's own words, without those of the program that ran it.
-    Own(Vec<u8>),
-    /// The same as when it was last asked.
-    Unchanged,
 }
 
 /// Where a call was made.

@@ -1,12 +1,20 @@
 //! What a format is: how to tell it, and how to get calls and results out of one of its values.
 
-use super::detect::From;
 use super::effect::Profile;
 use super::normalize::{Event, Out};
 use super::ordering::Agents;
 use crate::json::view::Value;
 use crate::limits::Budget;
 use std::path::{Path, PathBuf};
+
+/// The format that the user named.
+#[derive(Debug, Clone, Copy)]
+pub enum From {
+    /// A transcript.
+    Native,
+    /// One that an importer reads.
+    Format(&'static Format),
+}
 
 /// What a reader of a format must know.
 #[derive(Debug, Clone, Default)]
@@ -104,10 +112,4 @@ pub(super) fn has_agents_name(path: &Path) -> bool {
 /// Whether a file is compressed, by its name.
 pub(super) fn has_packed_name(path: &Path) -> bool {
     has_ending(path, &[".zst", ".gz"])
-}
-
-/// The recording that a file is a part of, by its path: it is read with that one, not by itself.
-#[must_use]
-pub fn part_of(path: &Path) -> Option<PathBuf> {
-    super::vendors::claude_code::session_of(path).or_else(|| super::vendors::gemini::session_of(path))
 }

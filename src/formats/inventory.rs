@@ -3,7 +3,7 @@
 use super::effect::Profile;
 use super::servers;
 use super::verdict::Imported;
-use super::{marks, native};
+use super::{marks, native, vendors};
 use crate::call::Effect;
 use crate::engine::Ruleset;
 use crate::json::decode_lossless;
@@ -129,6 +129,6 @@ impl Inventory {
 
 /// What is built in, for `toolreplay explain`: the servers that are known, and the agents.
 pub fn built_in() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
-    let agents = super::vendors::PROFILES.iter().map(|profile| (profile.name, profile.summary())).collect();
+    let agents = vendors::PROFILES.iter().map(|profile| (profile.name, profile.summary())).collect();
     (servers::names().collect(), agents)
 }

@@ -9,37 +9,38 @@
 //!
 //! Nothing is invented. What could not be imported is counted, with the place where it stands.
 
-mod archive;
-mod capture_gaps;
-mod detect;
-mod effect;
 mod event;
-mod facts;
-mod format;
-mod inventory;
-mod lineage;
-mod marks;
-mod native;
-mod normalize;
-mod open;
-mod ordering;
-mod pairing;
-mod reader;
-mod repair;
 mod servers;
-mod session;
-mod store;
-mod stranger;
-mod unread;
-mod vendors;
-mod verdict;
+mod effect;
 mod warnings;
+mod capture_gaps;
+mod repair;
+mod marks;
+mod unread;
+mod facts;
+mod normalize;
+mod store;
+mod pairing;
+mod ordering;
+mod lineage;
+mod format;
+mod vendors;
+mod known;
+mod stranger;
+mod detect;
+mod open;
+mod archive;
+mod session;
+mod verdict;
+mod reader;
+mod native;
+mod inventory;
 mod write;
 
-pub use detect::From;
 pub use event::Location;
-pub use format::{Format, Options, may_be_recording, part_of};
+pub use format::{Format, From, Options, may_be_recording};
 pub use inventory::{Inventory, ToolSeen, Why, built_in};
+pub use known::{FORMATS, part_of};
 pub use native::{NativeJudge, Seen, judge};
 pub(crate) use open::unpacked;
 pub use ordering::Agents;
@@ -48,27 +49,3 @@ pub use session::{InSession, history, in_session};
 pub use verdict::{Imported, Unjudged};
 pub use warnings::{Balance, Class, Code, Loss, Warning};
 pub use write::{JsonSideReport, Part};
-
-/// Every format besides the transcript itself.
-pub static FORMATS: &[&Format] = &[
-    &vendors::claude_code::CLAUDE_CODE,
-    &vendors::stream_json::STREAM_JSON,
-    &vendors::codex::CODEX,
-    &vendors::codex_exec::CODEX_EXEC,
-    &vendors::openai::OPENAI_CHAT,
-    &vendors::responses::RESPONSES,
-    &vendors::anthropic::ANTHROPIC,
-    &vendors::atif::ATIF,
-    &vendors::mcp::MCP,
-    &vendors::otel::OTEL,
-    &vendors::openinference::OPENINFERENCE,
-    &vendors::langfuse::LANGFUSE,
-    &vendors::inspect::INSPECT,
-    &vendors::gemini::GEMINI,
-    &vendors::copilot::COPILOT,
-    &vendors::opencode::OPENCODE,
-    &vendors::swe_agent::SWE_AGENT,
-    &vendors::mini_swe_agent::MINI_SWE_AGENT,
-    &vendors::openhands::OPENHANDS,
-    &vendors::capture::CAPTURE,
-];

@@ -1,8 +1,8 @@
 //! Transcripts, as one format more: a record is a call, and its `$import` says what an import knew besides.
 
-use super::FORMATS;
 use super::effect::Profile;
 use super::facts::{self, Around, CallFacts};
+use super::known;
 use super::marks::{self, Marks};
 use crate::call::{Call, Print, ResultState};
 use crate::engine::{Judge, Judgement, Noted, Ruleset, Subject};
@@ -170,8 +170,8 @@ impl Seen {
 /// The tools of the format that a record was imported from.
 pub(super) fn profile_of(format: Option<&str>) -> &'static Profile {
     let Some(id) = format else { return &Profile::NATIVE };
-    super::effect::named(id)
-        .or_else(|| FORMATS.iter().find(|format| format.id == id).map(|format| format.profile))
+    known::profile(id)
+        .or_else(|| known::FORMATS.iter().find(|format| format.id == id).map(|format| format.profile))
         .unwrap_or(&Profile::NATIVE)
 }
 

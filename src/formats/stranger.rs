@@ -1,8 +1,8 @@
 //! A file in no known format: what it is, whether it looks like a recording all the same, and which formats are near.
 
-use super::FORMATS;
-use super::detect::{LONG, shortened};
 use super::format::Format;
+use super::known::FORMATS;
+use crate::json;
 use crate::json::view::{self, Value};
 use crate::sanitize::clip;
 
@@ -40,6 +40,25 @@ const MARKS: &[(&str, &[&str])] = &[
     ("openhands", &["id", "source", "action", "observation", "kind"]),
     ("toolreplay-capture", &["trace_id", "span_id", "sequence", "phase", "record_type"]),
 ];
+
+/// Texts longer than this, in bytes, are shortened before all formats look at them.
+pub(super) const LONG: usize = 64 << 10;
+
+/// A text without its long strings, in which formats are told as well, and faster.
+pub(super) fn shortened(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
+    while let Some(open) = memchr::memchr(b'"', &text[at..]) {
+        let start = at + open + 1;
+        let end = json::string_end(text, start);
+        if end - start > 256 {
+            out.extend_from_slice(&text[copied..start]);
+            copied = end;
+        }
+        at = (end + 1).min(text.len());
+    }
+    out.extend_from_slice(&text[copied..]);
+    out
+}
 
 /// Names that are looked at, and how deep they are looked for.
 const NAMES: usize = 4_000;

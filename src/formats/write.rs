@@ -1,7 +1,8 @@
 //! The records of an imported recording, and the side report that says of each where it came from.
 
-use super::effect::{Profile, UNKNOWN, named};
+use super::effect::{Profile, UNKNOWN};
 use super::event::{Flags, Location};
+use super::known;
 use super::marks::{MEMBER, Marks};
 use super::ordering::Agents;
 use super::pairing::Thread;
@@ -197,7 +198,7 @@ impl Imported {
 
 /// What says which tools an agent had: the agent's name, else the format's.
 fn tools_of(profile: &Profile, format: &'static str) -> &'static str {
-    match named(format) {
+    match known::profile(format) {
         _ if !profile.name.is_empty() => profile.name,
         // the format has an agent of its own, and this is not its
         Some(_) => UNKNOWN,

@@ -1,10 +1,4 @@
-//! Values in canonical form: where they stand, how they are read, and the entrances of the canonicaliser.
-
-use super::error::JsonError;
-use super::parser::{Canonicalise, Split, with_kernel};
-
-/// The longest text, in bytes. Canonical text is at most six times as long, so every position fits 32 bits.
-pub const MAX_TEXT: usize = 640 << 20;
+//! Values in canonical form: where they stand and how they are read.
 
 /// An object larger than this is never moved to sort it.
 pub(super) const MOVE_AT_MOST: usize = 1 << 20;
@@ -192,14 +186,6 @@ impl Scratch {
     }
 }
 
-/// Puts one JSON text into canonical form. White space around the value is allowed.
-///
-/// # Errors
-/// The first thing that is not strict JSON, with its byte offset.
-pub fn canonical(source: &[u8], scratch: &mut Scratch) -> Result<Span, JsonError> {
-    with_kernel(source, scratch, Canonicalise)
-}
-
 /// The members of an object, by the names that were asked for.
 #[derive(Debug)]
 pub struct Members<const N: usize> {
@@ -218,18 +204,6 @@ pub struct Unknown {
     pub name: String,
     /// Where the key starts in the source.
     pub offset: usize,
-}
-
-/// Reads one JSON text that must be an object and puts each member's value into canonical form by itself.
-///
-/// # Errors
-/// The first thing that is not strict JSON, with its byte offset; else, a value that is no object.
-pub fn members<const N: usize>(
-    source: &[u8],
-    names: &[&str; N],
-    scratch: &mut Scratch,
-) -> Result<Members<N>, JsonError> {
-    with_kernel(source, scratch, Split(names))
 }
 
 /// The items of an array in canonical form, each in canonical form.
@@ -273,4 +247,11 @@ pub(super) fn string_at(src: &[u8], offset: usize) -> &[u8] {
         }
     }
     src.get(offset..=end).unwrap_or(b"")
+}
+
+/// The text of a member's key.
+#[inline(always)]
+pub(super) fn key_text<'t>(src: &'t [u8], keys: &'t [u8], member: &Member) -> &'t [u8] {
+    let within = if member.decoded { keys } else { src };
+    &within[member.key_start as usize..(member.key_start + member.key_len) as usize]
 }

@@ -99,13 +99,22 @@ pub enum JsonErrorKind {
     /// The same key twice in one object.
     #[error("duplicate key {0}: two readers would see two different records")]
     DuplicateKey(String),
-    /// Containers nest deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
-    #[error("nesting deeper than {} levels", super::MAX_DEPTH)]
+    /// Containers nest deeper than [`MAX_DEPTH`](super::bounds::MAX_DEPTH).
+    #[error("nesting deeper than {} levels", super::bounds::MAX_DEPTH)]
     TooDeep,
-    /// The text is longer than [`MAX_TEXT`](super::MAX_TEXT).
-    #[error("the text is longer than {} MiB", super::MAX_TEXT >> 20)]
+    /// The text is longer than [`MAX_TEXT`](super::bounds::MAX_TEXT).
+    #[error("the text is longer than {} MiB", super::bounds::MAX_TEXT >> 20)]
     TooLong,
     /// A whole value where an object was due.
     #[error("expected an object, found {0}")]
     NotAnObject(Kind),
+}
+
+/// A key as a message shows it: cut to a readable length.
+pub(super) fn quoted(name: &str) -> String {
+    let mut shown: String = name.chars().take(80).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    format!("'{shown}'")
 }

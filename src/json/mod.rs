@@ -6,25 +6,26 @@
 //!
 //! This module must not know what a transcript is, and must never repair what it reads.
 
-mod canonical;
+mod bounds;
 mod error;
+mod canonical;
 mod number;
-mod parser;
+mod text;
 mod scan;
 #[cfg(target_arch = "x86_64")]
 mod simd;
+mod strings;
+mod parser;
 mod sort;
-mod text;
 mod tokens;
 pub mod view;
 
-pub use canonical::{Canonical, MAX_TEXT, Members, Scratch, Span, Unknown, canonical, items, members};
+pub use bounds::{MAX_DEPTH, MAX_TEXT};
+pub use canonical::{Canonical, Members, Scratch, Span, Unknown, items};
 pub use error::{JsonError, JsonErrorKind, Kind};
-pub(crate) use scan::string_end;
+pub use parser::{canonical, members};
+pub(crate) use strings::string_end;
 pub use text::{canonical_string, decode_lossless};
-
-/// How deep containers may nest, the outermost one counted.
-pub const MAX_DEPTH: usize = 1_000;
 
 #[cfg(test)]
 mod tests {

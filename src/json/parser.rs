@@ -6,13 +6,32 @@
 //! their members are to be read (a `Reorder`), so that no byte is moved more than a bounded number of times however
 //! deep the nesting is.
 
-use super::MAX_DEPTH;
-use super::canonical::{MAX_TEXT, Member, Members, Open, Scratch, Span, Unknown};
-use super::error::{JsonError, JsonErrorKind, Kind};
+use super::bounds::{MAX_DEPTH, MAX_TEXT};
+use super::canonical::{Member, Members, Open, Scratch, Span, Unknown, key_text};
+use super::error::{JsonError, JsonErrorKind, Kind, quoted};
 use super::scan::{Kernel, Portable};
-use super::sort::{key_text, quoted};
 use super::text::{decode_lossless, decode_wtf8, utf8_char};
 use std::marker::PhantomData;
+
+/// Puts one JSON text into canonical form. White space around the value is allowed.
+///
+/// # Errors
+/// The first thing that is not strict JSON, with its byte offset.
+pub fn canonical(source: &[u8], scratch: &mut Scratch) -> Result<Span, JsonError> {
+    with_kernel(source, scratch, Canonicalise)
+}
+
+/// Reads one JSON text that must be an object and puts each member's value into canonical form by itself.
+///
+/// # Errors
+/// The first thing that is not strict JSON, with its byte offset; else, a value that is no object.
+pub fn members<const N: usize>(
+    source: &[u8],
+    names: &[&str; N],
+    scratch: &mut Scratch,
+) -> Result<Members<N>, JsonError> {
+    with_kernel(source, scratch, Split(names))
+}
 
 /// A piece of work for a parser, whichever kernel it runs on.
 pub(super) trait Work {
@@ -28,7 +47,7 @@ impl Work for Canonicalise {
     }
 }
 
-pub(super) struct Split<'n, const N: usize>(pub(super) &'n [&'n str; N]);
+struct Split<'n, const N: usize>(&'n [&'n str; N]);
 impl<const N: usize> Work for Split<'_, N> {
     type Output = Members<N>;
     fn run<K: Kernel>(&self, parser: &mut Parser<'_, K>) -> Step<Members<N>> {
@@ -36,7 +55,7 @@ impl<const N: usize> Work for Split<'_, N> {
     }
 }
 
-pub(super) fn with_kernel<W: Work>(source: &[u8], scratch: &mut Scratch, work: W) -> Result<W::Output, JsonError> {
+fn with_kernel<W: Work>(source: &[u8], scratch: &mut Scratch, work: W) -> Result<W::Output, JsonError> {
     #[cfg(target_arch = "x86_64")]
     if super::simd::Avx2::available() {
         return run_on::<super::simd::Avx2, W>(source, scratch, work);

@@ -1,7 +1,7 @@
 //! The end of an object: its members in canonical order, and no key twice.
 
-use super::canonical::{KEEP_AT_MOST, MOVE_AT_MOST, MOVES_PER_BYTE, Member, Open, Reorder, string_at};
-use super::error::JsonErrorKind;
+use super::canonical::{KEEP_AT_MOST, MOVE_AT_MOST, MOVES_PER_BYTE, Member, Open, Reorder, key_text, string_at};
+use super::error::{JsonErrorKind, quoted};
 use super::parser::{Parser, Step};
 use super::scan::Kernel;
 use super::text::decode_lossless;
@@ -64,12 +64,6 @@ impl<K: Kernel> Parser<'_, K> {
     }
 }
 
-#[inline(always)]
-pub(super) fn key_text<'t>(src: &'t [u8], keys: &'t [u8], member: &Member) -> &'t [u8] {
-    let within = if member.decoded { keys } else { src };
-    &within[member.key_start as usize..(member.key_start + member.key_len) as usize]
-}
-
 /// Where a key's opening quote stands in the source.
 fn key_offset(keys: &[u8], member: &Member) -> usize {
     if !member.decoded {
@@ -77,13 +71,4 @@ fn key_offset(keys: &[u8], member: &Member) -> usize {
     }
     let before = &keys[..member.key_start as usize];
     before.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
-}
-
-/// A key as a message shows it: cut to a readable length.
-pub(super) fn quoted(name: &str) -> String {
-    let mut shown: String = name.chars().take(80).collect();
-    if shown.len() < name.len() {
-        shown.push('…');
-    }
-    format!("'{shown}'")
 }

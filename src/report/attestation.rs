@@ -3,7 +3,6 @@
 //! It says what came of the run, by what the files were judged, and which rules failed or warned. It does not say which
 //! rules passed: a rule that finds nothing may have had nothing to look at. Which files it is about, `subjects` says.
 
-use super::VERSION;
 use crate::audit::{Report, Verdict};
 use crate::finding::Level;
 use crate::sanitize::{InertJson, visible};
@@ -54,7 +53,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         Verdict::Clean => "WARNED",
         Verdict::Findings | Verdict::Inconclusive | Verdict::Failed => "FAILED",
     };
-    let uri = Some(format!("pkg:cargo/toolreplay@{VERSION}"));
+    let uri = Some(concat!("pkg:cargo/toolreplay@", env!("CARGO_PKG_VERSION")).to_owned());
     let mut configuration = vec![Resource { name: "toolreplay".to_owned(), uri, digest: BTreeMap::new() }];
     configuration.extend(report.judged_by.iter().map(|by| Resource {
         name: visible(&by.name).into_owned(),

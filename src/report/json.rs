@@ -1,7 +1,6 @@
 //! JSON for programs. The shape is frozen: it has its own types, apart from those the audit works with, and a field is
 //! only ever added. `schemas/report.json` is made from these types.
 
-use super::VERSION;
 use crate::audit::{Import, Report, Reported};
 use crate::finding::Level;
 use crate::formats::Warning;
@@ -356,7 +355,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
     fn from(report: &'r Report) -> JsonReport<'r> {
         JsonReport {
             schema_version: SCHEMA_VERSION,
-            tool: JsonTool { name: "toolreplay", version: VERSION },
+            tool: JsonTool { name: "toolreplay", version: env!("CARGO_PKG_VERSION") },
             command: report.command.name(),
             verdict: report.verdict.name(),
             exit_code: report.verdict.exit_code(),

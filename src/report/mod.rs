@@ -125,6 +125,3 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
         || starts("<?xml ") && holds(start, "<testsuites") && (holds(start, "malformed-transcript") || end.len() < 200)
         || last_lines()
 }
-
-/// The version in reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");

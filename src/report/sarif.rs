@@ -4,7 +4,6 @@
 //! repository; no passing and no suppressed results, which would show as alerts; no `automationDetails`, which would
 //! override the category of the upload; an `invocations` entry that says success, for findings are no failed run.
 
-use super::VERSION;
 use crate::audit::{Report, Reported, Verdict};
 use crate::finding::{Finding, Level, Rule};
 use crate::rules::{Decision, RULES};
@@ -50,7 +49,7 @@ fn log(report: &Report) -> Result<Sarif, serde_json::Error> {
     }
     let driver = ToolComponent::builder()
         .name("toolreplay")
-        .semantic_version(VERSION)
+        .semantic_version(env!("CARGO_PKG_VERSION"))
         .information_uri(env!("CARGO_PKG_REPOSITORY"))
         .rules(rules)
         .properties(properties([

@@ -2,19 +2,23 @@
 //!
 //! Text alone tells nothing: `echo "rm -rf /"` deletes nothing, `sudo env sh -c 'rm -rf /'` does.
 
-mod commands;
+mod ids;
 mod paths;
+mod commands;
 mod patterns;
 
+pub(super) use ids::patterns;
+
+use super::call_rule::{Arguments, CallRule, Memo, Needs, Spot};
 use super::permission_overreach::judged;
-use super::{Arguments, CallRule, Memo, Needs, Spot};
 use crate::call::Call;
 use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
 use crate::scope::{Applied, Candidate, EntryUses, Verdict};
 use crate::secrets;
 use crate::shell;
-use commands::UNKNOWN;
+use ids::{PIPE_TO_SHELL, READ_CREDENTIALS, describe, is_note};
+use paths::UNKNOWN;
 use patterns::Around;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -99,59 +103,6 @@ fn message(finding: &Finding) -> String {
     let ran = if finding.never_ran { " (attempted: the call never ran)" } else { "" };
     let what = describe(finding.pattern.unwrap_or_default());
     format!("tool '{}' {what}{ran}: {}", finding.tool_text(), finding.detail_text())
-}
-
-/// The ids of all patterns.
-pub(super) fn patterns() -> impl Iterator<Item = &'static str> {
-    PATTERNS.iter().map(|(id, _)| *id)
-}
-
-const CHMOD_777: &str = "dangerous-call/chmod-777";
-const DISCARD: &str = "dangerous-call/discard";
-const FORCE_PUSH: &str = "dangerous-call/force-push";
-const NO_VERIFY: &str = "dangerous-call/no-verify";
-const PIPE_TO_SHELL: &str = "dangerous-call/pipe-to-shell";
-const PUSH_MAIN: &str = "dangerous-call/push-main";
-const READ_CREDENTIALS: &str = "dangerous-call/read-credentials";
-const REWRITE_HISTORY: &str = "dangerous-call/rewrite-history";
-const RM_GIT: &str = "dangerous-call/rm-git";
-const RM_OUTSIDE: &str = "dangerous-call/rm-outside";
-const SKIP_PERMISSIONS: &str = "dangerous-call/skip-permissions";
-const TLS_OFF: &str = "dangerous-call/tls-off";
-const WRITE_CREDENTIALS: &str = "dangerous-call/write-credentials";
-const WRITE_STARTUP: &str = "dangerous-call/write-startup";
-const WRITE_SYSTEM: &str = "dangerous-call/write-system";
-
-/// Every pattern, sorted by id: what it does, in words.
-const PATTERNS: &[(&str, &str)] = &[
-    (CHMOD_777, "lets everybody write"),
-    (DISCARD, "throws away changes that were not committed"),
-    (FORCE_PUSH, "forces a push"),
-    (NO_VERIFY, "skips the checks of a commit or push"),
-    (PIPE_TO_SHELL, "runs what it downloads"),
-    (PUSH_MAIN, "pushes to the main branch"),
-    (READ_CREDENTIALS, "reads keys or credentials"),
-    (REWRITE_HISTORY, "rewrites the history of a repository"),
-    (RM_GIT, "deletes a repository's history"),
-    (RM_OUTSIDE, "deletes a folder outside the working directory"),
-    (SKIP_PERMISSIONS, "starts an agent that asks nobody"),
-    (TLS_OFF, "trusts any server"),
-    (WRITE_CREDENTIALS, "changes keys, credentials or who may log in"),
-    (WRITE_STARTUP, "changes what every shell runs when it starts"),
-    (WRITE_SYSTEM, "changes a system folder"),
-];
-
-/// What is only worth knowing: it can be meant, and is often asked for.
-const NOTES: &[&str] = &[DISCARD, PUSH_MAIN];
-
-/// Whether a pattern is no more than a note.
-fn is_note(pattern: &str) -> bool {
-    NOTES.contains(&pattern)
-}
-
-/// What a pattern does, in words.
-fn describe(pattern: &str) -> &'static str {
-    PATTERNS.iter().find(|(id, _)| *id == pattern).map_or("is dangerous", |(_, words)| words)
 }
 
 /// Something dangerous in a call.

@@ -4,16 +4,17 @@
 //! can say. One idea decides every unclear case: an allow must be proven, a deny must be disproven. Nothing here reads
 //! the disk or the network; a call is judged by what the recording holds of it.
 
-mod commands;
 mod file;
-mod hosts;
-mod judged;
 mod names;
 mod paths;
-mod policy;
-mod read;
+mod hosts;
+mod commands;
 mod schemas;
 mod v1;
+mod policy;
+mod judged;
+mod judge;
+mod read;
 
 #[cfg(test)]
 mod rewrites;
@@ -21,12 +22,10 @@ mod rewrites;
 mod tests;
 
 pub use file::ScopeFile;
-pub use policy::{
-    Applied, Candidate, Entry, EntryUses, Overreach, Policy, PolicyCall, Reason, Remark, RemarkKind, Verdict,
-};
-pub use v1::{MAX_SCOPE, Scope, ScopeError};
-
+pub use judge::{Applied, Candidate, EntryUses};
 pub use paths::is_absolute;
+pub use policy::{Entry, Overreach, Policy, PolicyCall, Reason, Remark, RemarkKind, Verdict};
+pub use v1::{MAX_SCOPE, Scope, ScopeError};
 
 /// The scheme of an address, and its host as a pattern for it. None if different programs may read different hosts in
 /// the address.

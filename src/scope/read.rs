@@ -1,13 +1,14 @@
 //! Reading scope files of version 2, and telling the versions apart. Everything that is not known is refused.
 
 use super::commands::{self, Prefix, Rule};
+use super::judge::EntryUses;
 use super::names::Name;
 use super::policy::{
-    Argument, Body, CommandRule, Entry, EntryUses, PathRule, Policy, PolicyCall, Remark, RemarkKind, UrlRule, Verdict,
+    Argument, Body, CommandRule, Entry, PathRule, Policy, PolicyCall, Remark, RemarkKind, UrlRule, Verdict,
 };
 use super::schemas::Schema;
-use super::v1::{Scope, error};
-use super::{ScopeError, hosts, paths};
+use super::v1::{Scope, ScopeError, error};
+use super::{hosts, paths};
 use crate::json::view::{self, Value};
 use crate::json::{JsonErrorKind, Kind, Scratch, canonical};
 use crate::sanitize::{clip, visible};
@@ -18,7 +19,17 @@ use std::sync::Arc;
 /// How many entries are compared with each other for those that make others pointless.
 const COMPARED: usize = 2_000;
 
-pub(super) fn policy(text: &[u8]) -> Result<Policy, ScopeError> {
+impl Policy {
+    /// Reads a scope file of either version, and runs the tests that it holds.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place: what is not known would look as if it were enforced.
+    pub fn read(text: &[u8]) -> Result<Policy, ScopeError> {
+        policy(text)
+    }
+}
+
+fn policy(text: &[u8]) -> Result<Policy, ScopeError> {
     let sha256: [u8; 32] = Sha256::digest(text).into();
     // version 1 reads its own files, with its own words
     let mut policy = if has_version(text) { Reader { text }.file(sha256)? } else { first(text, sha256)? };

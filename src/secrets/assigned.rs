@@ -4,8 +4,8 @@
 use super::checks::is_random;
 use super::class::{Class, begins_word, is_word};
 use super::examples::{is_example, is_hole};
+use super::found::{Certainty, Found, Kind};
 use super::names::{LONGEST, Naming, naming};
-use super::{Certainty, Found, Kind};
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -2,8 +2,9 @@
 //! them, prose with an object in it, one that was cut.
 
 use super::checks::is_random;
+use super::found::{Certainty, Found, Kind};
+use super::mask;
 use super::names::{LONGEST, Naming, is_secret_name, is_token_name, may_be_secret, naming};
-use super::{Certainty, Found, Kind, mask};
 use crate::json::string_end;
 use std::ops::Range;
 

@@ -1,6 +1,8 @@
 //! A recording with its secrets masked: every other byte stays.
 
-use super::{Finder, Masker, mask, masked};
+use super::finder::Finder;
+use super::mask::{self, Masker};
+use super::masked::masked;
 use crate::json::view::{Value, only_value};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};

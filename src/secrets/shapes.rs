@@ -6,7 +6,7 @@
 use super::checks::{crc_holds, entropy, is_random, is_varied};
 use super::class::{Class, begins_word, is_word};
 use super::examples::{is_example, is_published};
-use super::{Certainty, Found, Kind};
+use super::found::{Certainty, Found, Kind};
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// Sixty-odd characters that nobody would take for words; tests cut them to length.
 const RANDOM: &str = "kQ7vZ2mXr9TbW4nYc8HdLp3FsJ6gUaE5oKiVq1RtMxNzBwGyDhCe7Pf0SjAu9Lk2XwQ4rTz8VbN6mHc3";
@@ -437,7 +438,9 @@ fn leaps_miss_nothing() {
     assert!(shapes::are_long_runs());
     let mut found = 0;
     for (id, secret, ..) in table() {
-        for (before, behind) in [("", ""), ("x ", " y"), ("(\\n", "\\n)"), ("a=\"", "\","), ("a/b:", "/"), ("\u{e9}", "\u{e9}")] {
+        for (before, behind) in
+            [("", ""), ("x ", " y"), ("(\\n", "\\n)"), ("a=\"", "\","), ("a/b:", "/"), ("\u{e9}", "\u{e9}")]
+        {
             let filler = "word and /some/longer/path/of/a/file.rs, ".repeat(3);
             let text = format!("{filler}{before}{secret}{behind} {filler}");
             let expected = likely(find_shapes(text.as_bytes()));

@@ -1,7 +1,7 @@
 //! Whether a text may be handed to the parser. The parser recurses, and takes exponential time where much that opened
 //! does not close: both are ruled out on the tokens, before it starts.
 
-use super::Why;
+use super::script::Why;
 use brush_parser::Token;
 
 /// How deep compound commands may stand in each other.

@@ -1,7 +1,9 @@
 //! Whether a shell command can only read: every command in it is on a short list, with no option that writes or runs
 //! something else, and nothing is redirected, substituted or put into the background. What cannot be parsed may write.
 
-use super::{Piece, Redirect, RedirectKind, Simple, Via, Word, read};
+use super::script::{Redirect, RedirectKind, Simple, Via};
+use super::walk::read;
+use super::word::{Piece, Word};
 
 /// Longer commands are scripts, and scripts may write.
 const MAX_COMMAND: usize = 16 << 10;

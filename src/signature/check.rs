@@ -3,10 +3,9 @@
 //! Four things are told apart: whether the chain holds (`seal` says that), whether count, bytes and state are those that
 //! were signed, whether a signature holds, and whose it is.
 
-use super::NAMESPACE;
 use super::note::Note;
 use super::ssh::{Digests, SshSignature};
-use super::statement::{State, Statement};
+use super::statement::{NAMESPACE, State, Statement};
 use super::trust::Trust;
 use crate::sanitize::{clip, visible};
 use crate::seal::{self, Chain, Start};

@@ -73,9 +73,9 @@ fn every_fault_has_its_own_words() {
     let forged = {
         let other = String::from_utf8(note(&file, &[&key("ci", 7)])).unwrap();
         let digits = other.trim_end().rsplit(' ').next().unwrap().to_owned();
-        let mut bytes = crate::signature::from_base64(&digits).unwrap();
+        let mut bytes = crate::signature::encoding::from_base64(&digits).unwrap();
         bytes[..4].copy_from_slice(&ci.public().id());
-        other.replace(&digits, &crate::signature::to_base64(&bytes)).into_bytes()
+        other.replace(&digits, &crate::signature::encoding::to_base64(&bytes)).into_bytes()
     };
     for (file, note, id, words) in [
         (

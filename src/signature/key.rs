@@ -3,7 +3,7 @@
 //! A private key is a secret: it is wiped from memory when it goes, has no `Debug` that shows it, and no error repeats
 //! any of it.
 
-use super::{from_base64, ssh, to_base64};
+use super::encoding::{from_base64, to_base64};
 use crate::sanitize::{clip, visible};
 use ed25519_dalek::{Signature, Signer as _, VerifyingKey};
 use sha2::{Digest as _, Sha256};
@@ -186,17 +186,13 @@ impl SigningKey {
         Ok(SigningKey { name: name.to_owned(), key: ed25519_dalek::SigningKey::from_bytes(seed), ssh: false })
     }
 
-    /// Reads a private key: a line `PRIVATE+KEY+NAME+ID+KEY`, or an OpenSSH private key of type Ed25519 without a
-    /// passphrase, whose name is its comment.
-    ///
-    /// # Errors
-    /// What is wrong with it, without any of it.
-    pub fn parse(text: &str) -> Result<SigningKey, KeyError> {
-        let text = text.trim();
-        if text.starts_with(ssh::PRIVATE_BEGIN) {
-            let (key, comment) = ssh::private_key(text)?;
-            return Ok(SigningKey { name: comment, key, ssh: true });
-        }
+    /// A key that was read as OpenSSH writes it; its name is its comment.
+    pub(super) fn of_openssh(name: String, key: ed25519_dalek::SigningKey) -> SigningKey {
+        SigningKey { name, key, ssh: true }
+    }
+
+    /// Reads the line `PRIVATE+KEY+NAME+ID+KEY`.
+    pub(super) fn parse_line(text: &str) -> Result<SigningKey, KeyError> {
         let Some(rest) = text.strip_prefix(PRIVATE) else {
             if PublicKey::parse(text).is_ok() {
                 return Err(KeyError::new("this is a public key; signing needs the private one that keygen wrote"));
@@ -231,10 +227,9 @@ impl SigningKey {
         Zeroizing::new(format!("{PRIVATE}{}+{}+{}\n", self.name, hex::encode(self.public().id()), key.as_str()))
     }
 
-    /// The same key as an OpenSSH private key, for `ssh-keygen -Y sign`. It is the secret itself.
-    #[must_use]
-    pub fn openssh(&self) -> Zeroizing<String> {
-        ssh::write_private_key(&self.key, &self.name)
+    /// The secret itself.
+    pub(super) fn secret(&self) -> &ed25519_dalek::SigningKey {
+        &self.key
     }
 
     /// The public key.

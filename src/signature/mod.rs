@@ -7,33 +7,18 @@
 //!
 //! Nothing here asks the clock, the environment or for randomness; keys and times come from the caller.
 
-mod check;
+mod encoding;
 mod key;
 mod note;
 pub mod ssh;
 mod statement;
 mod trust;
+mod check;
 
 pub use check::{
     Beside, Checked, Facts, Fault, Known, Signature, SignatureKind, Standing, UNSIGNED, check, digests, facts, unsigned,
 };
 pub use key::{KeyError, PublicKey, SigningKey, check_key_name};
 pub use note::{Note, NoteError, NoteSignature};
-pub use statement::{State, Statement};
+pub use statement::{NAMESPACE, State, Statement};
 pub use trust::{Time, Trust, TrustError};
-
-/// The namespace of SSH signatures over seals.
-pub const NAMESPACE: &str = "toolreplay-seal";
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
-/// Standard base64 with padding, as RFC 4648 has it.
-fn to_base64(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
-}
-
-/// Reads it back, strictly: no blanks, no missing padding, no bits that are not used.
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    STANDARD.decode(text).ok()
-}

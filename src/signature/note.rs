@@ -1,7 +1,7 @@
 //! C2SP signed notes: a text, an empty line, signatures one a line.
 
+use super::encoding::{from_base64, to_base64};
 use super::key::{KeyError, PublicKey, SigningKey, check_key_name};
-use super::{from_base64, to_base64};
 use crate::sanitize::{clip, visible};
 
 /// The largest note that is read, in bytes.

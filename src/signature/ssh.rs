@@ -3,8 +3,8 @@
 //! Only Ed25519 keys are used here; keys of other types are told apart by name, never taken for broken ones. What is
 //! signed is a digest of the message, so a file of any size can be checked in one pass.
 
+use super::encoding::{from_base64, to_base64};
 use super::key::{self, KeyError, strong_key};
-use super::{from_base64, to_base64};
 use crate::sanitize::{clip, visible};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
@@ -281,7 +281,7 @@ fn signed_text(namespace: &str, reserved: &[u8], hash: Hash, message: &Digests) 
 
 /// Signs a message, given its digests, and writes the signature as `ssh-keygen -Y sign` does.
 #[must_use]
-pub fn sign(key: &super::SigningKey, namespace: &str, message: &Digests) -> String {
+pub fn sign(key: &key::SigningKey, namespace: &str, message: &Digests) -> String {
     let signature = key.sign(&signed_text(namespace, b"", Hash::Sha512, message));
     let mut inner = Vec::new();
     put(&mut inner, ED25519.as_bytes());
@@ -298,7 +298,7 @@ pub fn sign(key: &super::SigningKey, namespace: &str, message: &Digests) -> Stri
 
 /// The public half of a key, as SSH has it.
 #[must_use]
-pub fn public(key: &super::SigningKey) -> SshKey {
+pub fn public(key: &key::SigningKey) -> SshKey {
     // the bytes are those of a key that was made or read before
     VerifyingKey::from_bytes(key.public().bytes())
         .map_or_else(|_| SshKey { blob: Vec::new(), kind: Kind::Other(String::new()) }, |key| SshKey::of(&key))
@@ -321,8 +321,30 @@ fn armored(begin: &str, blob: &[u8], end: &str) -> Zeroizing<String> {
     text
 }
 
+impl key::SigningKey {
+    /// Reads a private key: a line `PRIVATE+KEY+NAME+ID+KEY`, or an OpenSSH private key of type Ed25519 without a
+    /// passphrase, whose name is its comment.
+    ///
+    /// # Errors
+    /// What is wrong with it, without any of it.
+    pub fn parse(text: &str) -> Result<key::SigningKey, KeyError> {
+        let text = text.trim();
+        if text.starts_with(PRIVATE_BEGIN) {
+            let (key, comment) = private_key(text)?;
+            return Ok(key::SigningKey::of_openssh(comment, key));
+        }
+        key::SigningKey::parse_line(text)
+    }
+
+    /// The same key as an OpenSSH private key, for `ssh-keygen -Y sign`. It is the secret itself.
+    #[must_use]
+    pub fn openssh(&self) -> Zeroizing<String> {
+        write_private_key(self.secret(), self.name())
+    }
+}
+
 /// Reads an OpenSSH private key of type Ed25519 without a passphrase: the key and its comment.
-pub(super) fn private_key(text: &str) -> Result<(SigningKey, String), KeyError> {
+fn private_key(text: &str) -> Result<(SigningKey, String), KeyError> {
     let malformed = || KeyError::new("the OpenSSH private key is malformed: was it copied whole, with its line ends?");
     let digits = text.strip_prefix(PRIVATE_BEGIN).and_then(|text| text.trim_end().strip_suffix(PRIVATE_END));
     let digits = digits.ok_or_else(malformed)?;
@@ -366,7 +388,7 @@ pub(super) fn private_key(text: &str) -> Result<(SigningKey, String), KeyError> 
 }
 
 /// The same, written.
-pub(super) fn write_private_key(key: &SigningKey, comment: &str) -> Zeroizing<String> {
+fn write_private_key(key: &SigningKey, comment: &str) -> Zeroizing<String> {
     let public = key.verifying_key();
     let blob = public_blob(&public);
     // two equal numbers show that a file was decrypted rightly; it is not encrypted

@@ -1,7 +1,10 @@
 //! What is signed about a sealed transcript.
 
-use super::{from_base64, to_base64};
+use super::encoding::{from_base64, to_base64};
 use crate::sanitize::{clip, visible};
+
+/// The namespace of SSH signatures over seals.
+pub const NAMESPACE: &str = "toolreplay-seal";
 
 /// The first line of every statement.
 const HEADER: &str = "toolreplay/seal/v2";

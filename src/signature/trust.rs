@@ -3,9 +3,9 @@
 //! A line is a key for signed notes (`NAME+ID+KEY`) or a line of OpenSSH's `allowed_signers`. A line that cannot be
 //! understood is an error: it would look as if its key were trusted, or its limits kept.
 
-use super::NAMESPACE;
 use super::key::PublicKey;
 use super::ssh::SshKey;
+use super::statement::NAMESPACE;
 use crate::sanitize::{clip, visible};
 
 /// Why a file does not say whom to trust.

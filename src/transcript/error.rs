@@ -32,7 +32,7 @@ pub enum RecordError {
     },
     /// A byte order mark at the start of the file, by the name of its encoding.
     ByteOrderMark(&'static str),
-    /// More records than [`MAX_RECORDS`](super::MAX_RECORDS).
+    /// More records than [`MAX_RECORDS`](super::lines::MAX_RECORDS).
     TooManyRecords,
     /// More than the run takes in.
     Exceeded(Exceeded),
@@ -63,7 +63,7 @@ impl fmt::Display for RecordError {
                 write!(f, "the file starts with a byte order mark ({encoding}); save it as UTF-8 without one")
             }
             RecordError::Exceeded(exceeded) => write!(f, "{exceeded}"),
-            RecordError::TooManyRecords => write!(f, "more than {} records in one file", super::MAX_RECORDS),
+            RecordError::TooManyRecords => write!(f, "more than {} records in one file", super::lines::MAX_RECORDS),
         }
     }
 }

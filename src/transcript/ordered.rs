@@ -5,8 +5,8 @@
 
 use super::blocks::{Block, Blocks};
 use super::error::{LineError, ReadError, RecordError};
+use super::lines::{MAX_RECORDS, is_blank};
 use super::record::{Fields, Layout, Record, check_start, index_value, parse_line};
-use super::{MAX_RECORDS, is_blank};
 use crate::json::Scratch;
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -2,7 +2,7 @@
 
 use super::blocks::{Block, Blocks};
 use super::error::{LineError, ReadError, RecordError};
-use super::is_blank;
+use super::lines::is_blank;
 use crate::json::{self, Canonical, Kind, Members, Scratch, Span};
 use std::io::Read;
 

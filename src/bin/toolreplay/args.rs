@@ -1,39 +1,13 @@
 //! Every option of the command line.
 
-use crate::output::ReportTarget;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use std::path::PathBuf;
 use toolreplay::finding::Level;
 use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
 use toolreplay::limits::{Budget, Limits};
 use toolreplay::report::Format;
 use toolreplay::{rules, schema};
-
-const EXAMPLES: &str = "\
-Examples:
-  toolreplay audit transcripts/ --scope scope.json    audit a folder, as CI does
-  toolreplay replay session.jsonl                     one transcript against itself
-  toolreplay scope session.jsonl scope.json           one transcript against a scope
-  toolreplay seal session.jsonl -o session.sealed.jsonl
-  toolreplay verify session.sealed.jsonl              has anybody edited it?
-  toolreplay import session.jsonl -o transcript.jsonl  from what an agent records
-  toolreplay explain redundant-call                   what a finding means
-
-Exit codes:
-  0  clean, or the chain is intact
-  1  findings, or the chain is broken
-  2  it could not run: usage, malformed input, missing file, nothing to audit";
-
-/// Audits what an AI agent did from the recording of its tool calls. It never runs a tool.
-#[derive(Debug, Parser)]
-#[command(name = "toolreplay", version, after_help = EXAMPLES, max_term_width = 100)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -61,44 +35,6 @@ pub(crate) enum When {
     Auto,
     Always,
     Never,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Audit files, folders and globs with every rule: the command for CI
-    Audit(AuditArgs),
-    /// Judge transcripts against themselves: changed answers and redundant calls
-    Replay(ReplayArgs),
-    /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed
-    Scope(ScopeArgs),
-    /// Check, explain, make and enforce scope files
-    Policy(crate::policy::PolicyCommand),
-    /// Seal a transcript into a SHA-256 hash chain
-    Seal(SealArgs),
-    /// Turn the recordings of agents into a transcript
-    Import(ImportArgs),
-    /// Mask the secrets in a recording: equal ones stay equal, every other byte stays
-    Redact(RedactArgs),
-    /// List the formats that can be read besides transcripts
-    Formats(FormatsArgs),
-    /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
-    SealAll(SealAllArgs),
-    /// Verify that nobody edited a sealed transcript, and who signed it
-    Verify(VerifyArgs),
-    /// Make a key that signs sealed transcripts
-    Keygen(KeygenArgs),
-    /// Record an agent's model requests, and show recordings
-    Trace(crate::trace::TraceCommand),
-    /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
-    Tools(ToolsArgs),
-    /// Say what a rule means, why it matters and what to do
-    Explain(ExplainArgs),
-    /// Print a JSON Schema
-    Schema(SchemaArgs),
-    /// Print a completion script for a shell
-    Completions(CompletionsArgs),
-    /// Print the version
-    Version,
 }
 
 #[derive(Debug, Args)]
@@ -530,6 +466,28 @@ pub(crate) struct Reports {
     /// Write that report to a file instead, whole or not at all
     #[arg(short, long, value_name = "PATH", action = ArgAction::Set)]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// A report that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReportTarget {
+    pub(crate) format: Format,
+    /// `None`: standard output.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl ReportTarget {
+    /// Reads `FORMAT` or `FORMAT=PATH`.
+    pub(crate) fn parse(text: &str) -> Result<ReportTarget, String> {
+        let (name, path) = text.split_once('=').map_or((text, None), |(name, path)| (name, Some(path)));
+        let names = Format::ALL.map(Format::name).join(", ");
+        let format = Format::named(name).ok_or_else(|| format!("no format is called '{name}'; there are {names}"))?;
+        match path {
+            Some("") => Err("the path is missing behind '='".to_owned()),
+            Some("-") | None => Ok(ReportTarget { format, path: None }),
+            Some(path) => Ok(ReportTarget { format, path: Some(path.into()) }),
+        }
+    }
 }
 
 fn level_parser() -> impl clap::builder::TypedValueParser<Value = Level> {

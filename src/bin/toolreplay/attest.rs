@@ -1,8 +1,8 @@
 //! What an attestation needs besides a verdict: the digests of the files, and of what they were judged by.
 
+use crate::args::ReportTarget;
 use crate::base::Base;
 use crate::inputs::Surroundings;
-use crate::output::ReportTarget;
 use anyhow::Context as _;
 use std::fs::File;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! `toolreplay audit`: every rule over many files, for CI.
 
-use crate::args::{AuditArgs, Common};
+use crate::args::{AuditArgs, Common, ReportTarget};
 use crate::base::Base;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
-use crate::output::{self, ReportTarget};
+use crate::output;
 use crate::{attest, changes, guard, progress, recordings, scope, signing, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! `toolreplay completions`: scripts for shells.
 
-use crate::args::{Cli, CompletionsArgs};
+use crate::args::CompletionsArgs;
+use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output;
 use clap::CommandFactory as _;

@@ -4,8 +4,8 @@
 //! is written must stay what the command line names: no input is overwritten, no recording, and nothing behind a link that
 //! leads out of the repository. A configuration that was found rather than named reaches no further than its repository.
 
-use crate::inputs::{self, Surroundings};
-use crate::output::ReportTarget;
+use crate::args::ReportTarget;
+use crate::inputs::{self, Surroundings, resolved};
 use anyhow::{Context as _, bail};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -202,26 +202,6 @@ impl Reach<'_> {
 fn is_git(name: &str) -> bool {
     let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_ascii_lowercase();
     name == ".git" || name.starts_with("git~")
-}
-
-/// The file behind a path, whether it is there yet or not: links are followed.
-pub(crate) fn resolved(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    // a link to nothing is written through as well; a few steps are enough for all but loops
-    for _ in 0..8 {
-        let Ok(link) = fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(link);
-    }
-    if path.is_relative() {
-        path = Path::new(".").join(path);
-    }
-    // what is not there yet stands below what is
-    let there = path.ancestors().find_map(|above| Some((fs::canonicalize(above).ok()?, above)));
-    match there.and_then(|(whole, above)| Some((whole, path.strip_prefix(above).ok()?))) {
-        Some((whole, rest)) if rest.as_os_str().is_empty() => whole,
-        Some((whole, rest)) => inputs::normal(&whole.join(rest)),
-        None => path,
-    }
 }
 
 #[cfg(test)]

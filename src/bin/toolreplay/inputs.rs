@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use ignore::{DirEntry, WalkBuilder};
 use std::collections::HashSet;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use toolreplay::audit::{self, Input};
 use toolreplay::formats;
@@ -312,5 +313,25 @@ fn glob(place: &Surroundings, pattern: &Pattern, wanted: fn(&Path) -> bool, foun
         } else {
             found.take_file(place, path, |path| !pattern.whole_folders || wanted(path));
         }
+    }
+}
+
+/// The file behind a path, whether it is there yet or not: links are followed.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // a link to nothing is written through as well; a few steps are enough for all but loops
+    for _ in 0..8 {
+        let Ok(link) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(link);
+    }
+    if path.is_relative() {
+        path = Path::new(".").join(path);
+    }
+    // what is not there yet stands below what is
+    let there = path.ancestors().find_map(|above| Some((fs::canonicalize(above).ok()?, above)));
+    match there.and_then(|(whole, above)| Some((whole, path.strip_prefix(above).ok()?))) {
+        Some((whole, rest)) if rest.as_os_str().is_empty() => whole,
+        Some((whole, rest)) => normal(&whole.join(rest)),
+        None => path,
     }
 }

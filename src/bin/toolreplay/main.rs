@@ -1,40 +1,41 @@
 //! The `toolreplay` command: reads the command line, runs one subcommand, turns its outcome into an exit code.
 
-mod args;
-mod attest;
-mod audit;
-mod base;
-mod blob;
-mod changes;
-mod closed;
-mod completions;
 mod exit;
-mod explain;
-mod formats;
-mod git;
-mod guard;
-mod import;
-mod inputs;
+mod closed;
 mod interrupt;
-mod keygen;
+mod inputs;
+mod args;
 mod output;
-mod policy;
+mod guard;
 mod progress;
+mod git;
+mod blob;
+mod base;
+mod changes;
 mod recordings;
-mod redact;
+mod unread;
+mod attest;
+mod signing;
 mod replay;
-mod schema;
 mod scope;
+mod audit;
 mod seal;
 mod seal_all;
-mod signing;
-mod tools;
-mod trace;
-mod unread;
 mod verify;
+mod keygen;
+mod redact;
+mod import;
+mod formats;
+mod tools;
+mod explain;
+mod schema;
+mod policy;
+mod trace;
+mod cli;
+mod completions;
 
-use args::{Cli, Command};
 use clap::Parser as _;
+use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

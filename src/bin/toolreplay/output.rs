@@ -1,9 +1,9 @@
 //! Writing: standard output with a closed reader, files whole or not at all, several reports of one run.
 
-use crate::args::{Common, Reports, When};
+use crate::args::{Common, ReportTarget, Reports, When};
 use crate::closed;
 use crate::exit::{self, Exit};
-use crate::guard::resolved;
+use crate::inputs::resolved;
 use crate::interrupt::{self, Removed};
 use anyhow::{Context as _, bail};
 use std::borrow::Cow;
@@ -15,28 +15,6 @@ use toolreplay::audit::{Command, Report};
 use toolreplay::formats::Warning;
 use toolreplay::report::{self, Format};
 use toolreplay::sanitize::visible;
-
-/// A report that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReportTarget {
-    pub(crate) format: Format,
-    /// `None`: standard output.
-    pub(crate) path: Option<PathBuf>,
-}
-
-impl ReportTarget {
-    /// Reads `FORMAT` or `FORMAT=PATH`.
-    pub(crate) fn parse(text: &str) -> Result<ReportTarget, String> {
-        let (name, path) = text.split_once('=').map_or((text, None), |(name, path)| (name, Some(path)));
-        let names = Format::ALL.map(Format::name).join(", ");
-        let format = Format::named(name).ok_or_else(|| format!("no format is called '{name}'; there are {names}"))?;
-        match path {
-            Some("") => Err("the path is missing behind '='".to_owned()),
-            Some("-") | None => Ok(ReportTarget { format, path: None }),
-            Some(path) => Ok(ReportTarget { format, path: Some(path.into()) }),
-        }
-    }
-}
 
 /// Settles which reports a command writes, and that no two go to one place.
 pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {

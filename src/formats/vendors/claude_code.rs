@@ -4,9 +4,9 @@
 //! the session's progress records still hold what they did.
 
 use crate::formats::Format;
+use crate::formats::effect::Words;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{self, Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
-use crate::formats::facts::Words;
 use crate::formats::format::Companion;
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;

@@ -2,9 +2,9 @@
 //! alone. Older files are bare items without times.
 
 use super::{claude_code, responses};
+use crate::formats::effect::Words;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, Receipt, To, ToolResult};
-use crate::formats::facts::Words;
 use crate::formats::format::Format;
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;

@@ -2,7 +2,7 @@
 //! sample is a conversation of its own.
 
 use super::claude_code;
-use super::openai;
+use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Reason, To, ToolResult};
 use crate::formats::format::Format;
@@ -67,7 +67,7 @@ fn sample(sample: Value<'_>, out: &mut Out<'_>) {
     }
     out.listed(events, "events").into_iter().for_each(|event| reader.event(event, out));
     // without events the messages are all there is
-    if let Some(messages) = messages.filter(|messages| reader.calls == 0 && openai::has_chat_calls(*messages)) {
+    if let Some(messages) = messages.filter(|messages| reader.calls == 0 && messages::has_chat_calls(*messages)) {
         messages.items().for_each(|message| reader.message(message, out));
     }
 }

@@ -1,7 +1,7 @@
 //! mini-swe-agent trajectories: shell commands in fenced text, their output in the next message; newer ones have real
 //! calls.
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Noted, To, ToolResult};
 use crate::formats::format::Format;
@@ -37,7 +37,8 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 /// Whether a message list is of this agent: no structured calls, and answers that begin with a return code.
 pub(in crate::formats) fn has_fences(messages: Value<'_>) -> bool {
     let mut answers = messages.items().filter(|message| message.get("role").is_some_and(|role| role.is("user")));
-    answers.any(|message| words(message).trim_start().starts_with("<returncode>")) && !openai::has_chat_calls(messages)
+    answers.any(|message| words(message).trim_start().starts_with("<returncode>"))
+        && !messages::has_chat_calls(messages)
 }
 
 /// The text of a message.
@@ -67,9 +68,9 @@ fn command(text: &str) -> Option<&str> {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let messages = record.get("messages").unwrap_or(record);
     out.event(Event::Scope);
-    if openai::has_chat_calls(messages) {
+    if messages::has_chat_calls(messages) {
         for (number, message) in messages.items().enumerate() {
-            openai::one(message, number, out);
+            messages::one(message, number, out);
         }
         return;
     }

@@ -2,7 +2,7 @@
 //!
 //! The same items are what Codex keeps in its rollouts; `codex` reads them through [`item`].
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::format::Format;
@@ -54,7 +54,7 @@ fn is_list(list: Value<'_>) -> bool {
 
 fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
     if value.is_array() {
-        return (document && is_list(value) && !openai::has_chat_calls(value))
+        return (document && is_list(value) && !messages::has_chat_calls(value))
             .then_some("that is a list of items of the Responses API");
     }
     let [output, object, response, params] = value.fields(&["output", "object", "response", "responses_create_params"]);

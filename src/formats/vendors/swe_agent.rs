@@ -1,6 +1,6 @@
 //! SWE-agent trajectories: the history of messages where it holds structured calls, else the actions as text.
 
-use super::openai;
+use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, To, ToolResult};
 use crate::formats::format::Format;
@@ -41,9 +41,9 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let [history, trajectory] = record.fields(&["history", "trajectory"]);
     out.event(Event::Scope);
-    if let Some(history) = history.filter(|history| openai::has_chat_calls(*history)) {
+    if let Some(history) = history.filter(|history| messages::has_chat_calls(*history)) {
         for (number, message) in history.items().enumerate() {
-            openai::one(message, number, out);
+            messages::one(message, number, out);
         }
         return;
     }

@@ -1,11 +1,8 @@
 //! The simple commands of a line, with what the line itself says of their words, their folder and their input.
 
-use super::paths;
+use super::paths::{self, UNKNOWN};
 use crate::shell::{self, Piece, RedirectKind, Script, Via, base_name};
 use std::collections::HashMap;
-
-/// Stands in a word for what is not known.
-pub(super) const UNKNOWN: char = '\u{1}';
 
 /// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

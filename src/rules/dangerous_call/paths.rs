@@ -1,6 +1,7 @@
 //! Where a path leads, by its text alone, and what stands there: the disk is never read.
 
-use super::commands::UNKNOWN;
+/// Stands in a word for what is not known.
+pub(super) const UNKNOWN: char = '\u{1}';
 
 /// Folders that hold the whole of a system, or of all its users.
 const SYSTEM: &[&str] = &[

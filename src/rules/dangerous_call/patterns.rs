@@ -1,7 +1,8 @@
 //! What is dangerous about one simple command.
 
-use super::commands::{FILTERS, Simple, UNKNOWN, Word, is_local, starts};
-use super::paths::{self, in_home, is_below, join};
+use super::commands::{FILTERS, Simple, Word, is_local, starts};
+use super::ids;
+use super::paths::{self, UNKNOWN, in_home, is_below, join};
 
 /// The shells, which take a line or read one.
 const SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "busybox"];
@@ -22,23 +23,23 @@ pub(super) fn find(command: &Simple, around: Around<'_>, found: &mut Vec<&'stati
         }
     };
     let (outside, git) = deleted(command, around);
-    hit(outside, super::RM_OUTSIDE);
-    hit(git, super::RM_GIT);
-    hit(runs_download(command), super::PIPE_TO_SHELL);
-    hit(opens_to_all(command), super::CHMOD_777);
-    hit(tls_off(command), super::TLS_OFF);
-    hit(asks_nobody(command), super::SKIP_PERMISSIONS);
-    hit(command.arguments.iter().any(|word| is_metadata(&word.text)) && command.downloads(), super::READ_CREDENTIALS);
+    hit(outside, ids::RM_OUTSIDE);
+    hit(git, ids::RM_GIT);
+    hit(runs_download(command), ids::PIPE_TO_SHELL);
+    hit(opens_to_all(command), ids::CHMOD_777);
+    hit(tls_off(command), ids::TLS_OFF);
+    hit(asks_nobody(command), ids::SKIP_PERMISSIONS);
+    hit(command.arguments.iter().any(|word| is_metadata(&word.text)) && command.downloads(), ids::READ_CREDENTIALS);
     if command.name == "git" {
         git_patterns(command, &mut hit);
     } else {
-        hit(matches!(&*command.name, "git-filter-repo" | "bfg"), super::REWRITE_HISTORY);
+        hit(matches!(&*command.name, "git-filter-repo" | "bfg"), ids::REWRITE_HISTORY);
     }
-    hit(hooks_off(command), super::NO_VERIFY);
+    hit(hooks_off(command), ids::NO_VERIFY);
     for path in written(command) {
         written_path(&path, around, &mut hit);
     }
-    hit(read(command).iter().any(|path| paths::is_credential(path, around.home)), super::READ_CREDENTIALS);
+    hit(read(command).iter().any(|path| paths::is_credential(path, around.home)), ids::READ_CREDENTIALS);
 }
 
 /// What writing to a path is a case of.
@@ -51,11 +52,11 @@ pub(super) fn written_path(path: &str, around: Around<'_>, hit: &mut dyn FnMut(b
         return;
     }
     if paths::is_startup(path, around.home) {
-        hit(true, super::WRITE_STARTUP);
+        hit(true, ids::WRITE_STARTUP);
     } else if paths::is_access(path, around.home) {
-        hit(true, super::WRITE_CREDENTIALS);
+        hit(true, ids::WRITE_CREDENTIALS);
     } else {
-        hit(paths::is_system(path) && !paths::is_temporary(path), super::WRITE_SYSTEM);
+        hit(paths::is_system(path) && !paths::is_temporary(path), ids::WRITE_SYSTEM);
     }
 }
 
@@ -323,15 +324,15 @@ fn git_patterns(command: &Simple, hit: &mut dyn FnMut(bool, &'static str)) {
                         || word.starts_with("--force=")
                 })
                 || refs.iter().any(|spec| spec.starts_with('+'));
-            hit(forced, super::FORCE_PUSH);
+            hit(forced, ids::FORCE_PUSH);
             let main = refs.iter().any(|spec| {
                 let to = spec.rsplit(':').next().unwrap_or_default().trim_start_matches('+');
                 matches!(to.strip_prefix("refs/heads/").unwrap_or(to), "main" | "master" | "trunk")
             });
-            hit(main && !forced, super::PUSH_MAIN);
+            hit(main && !forced, ids::PUSH_MAIN);
         }
-        "filter-branch" | "filter-repo" => hit(true, super::REWRITE_HISTORY),
-        "reset" => hit(options().any(|word| word == "--hard"), super::DISCARD),
+        "filter-branch" | "filter-repo" => hit(true, ids::REWRITE_HISTORY),
+        "reset" => hit(options().any(|word| word == "--hard"), ids::DISCARD),
         "checkout" | "restore" => {
             let all = rest.iter().any(|word| matches!(*word, "." | "./" | ":/" | "*"));
             let staged = name == "restore"
@@ -339,10 +340,10 @@ fn git_patterns(command: &Simple, hit: &mut dyn FnMut(bool, &'static str)) {
                 && !options().any(|word| matches!(word, "--worktree" | "-W"));
             hit(
                 (all || name == "checkout" && (letter('f') || options().any(|word| word == "--force"))) && !staged,
-                super::DISCARD,
+                ids::DISCARD,
             );
         }
-        "clean" => hit((letter('f') || options().any(|word| word == "--force")) && !dry && letter('d'), super::DISCARD),
+        "clean" => hit((letter('f') || options().any(|word| word == "--force")) && !dry && letter('d'), ids::DISCARD),
         _ => {}
     }
 }

@@ -1,3 +1,4 @@
+use super::ids::*;
 use super::*;
 use crate::json::view::only_value;
 use proptest::prelude::*;

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Issues, body};
+use super::body;
+use super::issues::Issues;
 
 /// Levels that are decoded. What lies deeper is left out and marked, so that a call around it is known all the same.
 const LEVELS: usize = 100;

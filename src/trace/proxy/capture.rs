@@ -13,12 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::association::{Association, Scope, Seen};
 use super::encoding::{self, Undecoded};
+use super::headers;
 use super::room::Pledge;
+use super::shared::Shared;
 use super::writer::Charge;
-use super::{Shared, headers};
 use crate::trace::event::{self, Coverage, Event, Kind, Phase, RecordType, Source, Status};
 use crate::trace::limits::{self, Keep, Limits};
-use crate::trace::protocol::{Head, Issues, Protocol, Reply, ToolResult, body};
+use crate::trace::protocol::{Head, Issues, Protocol, Reply, ToolCall, ToolResult, body};
 use crate::trace::{Redactor, clock};
 
 /// Limits of the copies that are kept for reading. What the audit needs, calls and results, has only the byte
@@ -316,8 +317,8 @@ impl CaptureFile {
     ) -> (Map<String, Value>, bool) {
         let Reply { mut response, calls, server_calls, mut issues, .. } = reply;
         issues.merge(std::mem::take(&mut *self.request_issues.lock().unwrap_or_else(PoisonError::into_inner)));
-        let mut asked: Value = calls.iter().map(super::ToolCall::to_json).collect();
-        let mut ran: Value = server_calls.iter().map(super::ToolCall::to_json).collect();
+        let mut asked: Value = calls.iter().map(ToolCall::to_json).collect();
+        let mut ran: Value = server_calls.iter().map(ToolCall::to_json).collect();
         let mut cut = false;
         for list in [&mut asked, &mut ran] {
             self.redactor.value(list);

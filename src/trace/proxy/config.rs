@@ -1,6 +1,6 @@
 //! Settings of the proxy, checked before anything listens.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +8,32 @@ use hyper::Uri;
 use hyper::header::HeaderName;
 use hyper::http::uri::{Authority, Scheme};
 
-use super::ProxyError;
+/// Why the proxy could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// A setting is wrong.
+    #[error("{0}")]
+    Config(String),
+    /// The folder for captures cannot be used.
+    #[error("cannot use the output folder '{}': {source}", path.display())]
+    Output {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No certificate store, or no thread.
+    #[error("cannot start: {0}")]
+    Start(std::io::Error),
+}
 
 /// What becomes of a request whose capture cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

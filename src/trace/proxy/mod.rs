@@ -4,23 +4,25 @@
 //! aborts cross as aborts, a client that goes away takes its upstream connection with it. Everything that is
 //! recorded comes from copies.
 
-mod association;
-mod capture;
-mod client;
-mod config;
-mod encoding;
-mod file_pool;
-mod forward;
 mod headers;
-mod request_body;
+mod config;
+mod client;
+mod association;
+mod encoding;
 mod room;
 mod route;
-mod tap;
 mod writer;
+mod file_pool;
+mod request_body;
+mod upstream;
+mod shared;
+mod capture;
+mod tap;
+mod forward;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,55 +32,11 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use self::config::{Config, Record, Upstream};
+pub use self::config::{Config, ProxyError, Record, Upstream};
+pub use self::shared::Log;
+use self::shared::Shared;
 use self::writer::{Budget, Writer};
 use super::Redactor;
-use super::protocol::ToolCall;
-
-/// Where the proxy's own lines go. They carry no credentials and no bodies.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Why the proxy could not run.
-#[derive(Debug, thiserror::Error)]
-pub enum ProxyError {
-    /// A setting is wrong.
-    #[error("{0}")]
-    Config(String),
-    /// The folder for captures cannot be used.
-    #[error("cannot use the output folder '{}': {source}", path.display())]
-    Output {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// No certificate store, or no thread.
-    #[error("cannot start: {0}")]
-    Start(std::io::Error),
-}
-
-/// What every request shares.
-struct Shared {
-    config: Config,
-    client: forward::Client,
-    associations: association::Associations,
-    writer: Writer,
-    budget: Arc<Budget>,
-    room: Arc<room::Room>,
-    files: Arc<file_pool::FilePool>,
-    /// Knows which names are secret; holds no secrets.
-    names: Redactor,
-    stopping: AtomicBool,
-    log: Log,
-}
 
 /// A proxy that listens and does not serve yet.
 pub struct Proxy {
@@ -109,7 +67,7 @@ impl Proxy {
                 "warning: others than you may write to '{folder}': whoever can may add, change and remove captures (chmod 700 ends that)"
             ));
         }
-        let client = forward::client(&config).map_err(ProxyError::Start)?;
+        let client = upstream::client(&config).map_err(ProxyError::Start)?;
         let address = SocketAddr::new(config.host, config.port);
         let failed = |source| ProxyError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

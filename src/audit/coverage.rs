@@ -1,0 +1,88 @@
+//! What a run looked at, and what it could not judge.
+
+use super::command::Command;
+use super::file_report::FileReport;
+use super::outcome::Import;
+use super::words::plural;
+use crate::formats::Code;
+use crate::signature::Standing;
+
+/// What a run looked at, and what it could not judge.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Files, also those that could not be read.
+    pub files: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Calls whose answer was compared with an earlier identical call's.
+    pub pairs: u64,
+    /// What could not be judged and why, one reason an entry.
+    pub not_judged: Vec<String>,
+}
+
+impl Coverage {
+    pub(super) fn of(command: Command, files: &[FileReport], scope: bool) -> Coverage {
+        let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
+        let calls = judged().filter(|file| file.repeats.is_none()).map(|file| file.calls).sum();
+        let pairs = judged().filter(|file| file.repeats.is_none()).map(|file| file.pairs).sum();
+        let mut not_judged = Vec::new();
+        let mut say = |count: u64, what: &str, why: &str| {
+            if count > 0 {
+                not_judged.push(format!("{} {why}", plural(count, what)));
+            }
+        };
+        say(files.iter().filter(|file| !file.is_judged()).count() as u64, "file", "that cannot be read");
+        say(judged().filter(|file| file.calls == 0).count() as u64, "file", "without a call");
+        say(
+            judged().filter(|file| file.repeats.is_some()).count() as u64,
+            "sealed file",
+            "with the calls of an audited transcript",
+        );
+        if matches!(command, Command::Audit | Command::Replay) {
+            say(calls - pairs, "call", "without an earlier identical call to compare with");
+        }
+        let unchecked = |file: &&FileReport| {
+            file.signature.as_ref().is_some_and(|checked| checked.standing == Standing::NotChecked)
+        };
+        say(judged().filter(unchecked).count() as u64, "signed seal", "whose signatures no trusted key was given for");
+        let imports = || judged().filter_map(|file| file.import.as_ref());
+        let sum = |count: fn(&Import) -> u64| imports().map(count).sum::<u64>();
+        if matches!(command, Command::Audit | Command::Replay) {
+            say(sum(|import| import.unjudged.no_result), "call", "whose result was not recorded");
+            say(sum(|import| import.unjudged.truncated), "call", "whose result the recorder cut");
+            say(sum(|import| import.unjudged.receipts), "call", "whose result is only a receipt");
+            say(sum(|import| import.unjudged.more_results), "call", "with more than one result");
+            say(sum(|import| import.unjudged.redacted), "call", "whose result had secrets in it");
+            say(sum(|import| import.unjudged.args_unknown), "call", "whose arguments were not recorded");
+            say(sum(|import| import.unjudged.not_executed), "call", "that never ran");
+            say(sum(|import| import.unjudged.failed), "call", "that failed");
+            say(sum(|import| import.unjudged.pairs), "pair", "of which one result is not known");
+        }
+        say(sum(|import| import.balance.orphans), "result", "without a call");
+        say(sum(|import| import.unjudged.unobserved), "call", "that nobody saw run: a model asked, its agent reported");
+        let lines = |import: &Import| {
+            import.warnings.iter().filter(|w| w.code == Code::BadLine && w.is_loss()).map(|w| w.count).sum()
+        };
+        say(sum(lines), "line", "that cannot be read");
+        fn warned(import: &Import, code: Code) -> u64 {
+            import.warnings.iter().filter(|warning| warning.code == code).map(|warning| warning.count).sum()
+        }
+        say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
+        say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
+        if command == Command::Audit && !scope {
+            not_judged.push("permissions, for no scope was given".to_owned());
+        }
+        let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
+        let files = files.iter().filter(|file| !file.aside).map(read).sum();
+        Coverage { files, calls, pairs, not_judged }
+    }
+}
+
+impl std::fmt::Display for Coverage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (files, calls, pairs) =
+            (plural(self.files, "file"), plural(self.calls, "call"), plural(self.pairs, "pair"));
+        write!(f, "{files}, {calls}, {pairs} compared")?;
+        if self.not_judged.is_empty() { Ok(()) } else { write!(f, "; not judged: {}", self.not_judged.join("; ")) }
+    }
+}

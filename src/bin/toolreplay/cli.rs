@@ -1,0 +1,72 @@
+//! The command line as a whole: every subcommand.
+
+use crate::args::{
+    AuditArgs, Common, CompletionsArgs, ExplainArgs, FormatsArgs, ImportArgs, KeygenArgs, RedactArgs, ReplayArgs,
+    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, ToolsArgs, VerifyArgs,
+};
+use crate::policy::PolicyCommand;
+use crate::trace::TraceCommand;
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolreplay audit transcripts/ --scope scope.json    audit a folder, as CI does
+  toolreplay replay session.jsonl                     one transcript against itself
+  toolreplay scope session.jsonl scope.json           one transcript against a scope
+  toolreplay seal session.jsonl -o session.sealed.jsonl
+  toolreplay verify session.sealed.jsonl              has anybody edited it?
+  toolreplay import session.jsonl -o transcript.jsonl  from what an agent records
+  toolreplay explain redundant-call                   what a finding means
+
+Exit codes:
+  0  clean, or the chain is intact
+  1  findings, or the chain is broken
+  2  it could not run: usage, malformed input, missing file, nothing to audit";
+
+/// Audits what an AI agent did from the recording of its tool calls. It never runs a tool.
+#[derive(Debug, Parser)]
+#[command(name = "toolreplay", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Audit files, folders and globs with every rule: the command for CI
+    Audit(AuditArgs),
+    /// Judge transcripts against themselves: changed answers and redundant calls
+    Replay(ReplayArgs),
+    /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed
+    Scope(ScopeArgs),
+    /// Check, explain, make and enforce scope files
+    Policy(PolicyCommand),
+    /// Seal a transcript into a SHA-256 hash chain
+    Seal(SealArgs),
+    /// Turn the recordings of agents into a transcript
+    Import(ImportArgs),
+    /// Mask the secrets in a recording: equal ones stay equal, every other byte stays
+    Redact(RedactArgs),
+    /// List the formats that can be read besides transcripts
+    Formats(FormatsArgs),
+    /// Seal transcripts beside themselves: X.jsonl into X.sealed.jsonl, which is extended where X.jsonl only grew
+    SealAll(SealAllArgs),
+    /// Verify that nobody edited a sealed transcript, and who signed it
+    Verify(VerifyArgs),
+    /// Make a key that signs sealed transcripts
+    Keygen(KeygenArgs),
+    /// Record an agent's model requests, and show recordings
+    Trace(TraceCommand),
+    /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
+    Tools(ToolsArgs),
+    /// Say what a rule means, why it matters and what to do
+    Explain(ExplainArgs),
+    /// Print a JSON Schema
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the version
+    Version,
+}
