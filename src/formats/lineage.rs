@@ -64,7 +64,7 @@ pub(super) fn of(pairing: &mut Pairing) -> io::Result<Vec<Vec<String>>> {
             }
         }
     }
-    for place in 1..count {
+    for (place, lineage) in lineages.iter_mut().enumerate().skip(1) {
         // from the furthest that still counts down to the agent itself
         let mut above = vec![place];
         while let Some(&last) = above.last()
@@ -80,7 +80,7 @@ pub(super) fn of(pairing: &mut Pairing) -> io::Result<Vec<Vec<String>>> {
             let id = (agent != place).then(|| &*pairing.threads[agent].name);
             names = agent_names(id, &known[agent].kinds, &names);
         }
-        lineages[place] = names;
+        *lineage = names;
     }
     Ok(lineages)
 }
