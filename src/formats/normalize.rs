@@ -6,6 +6,7 @@ use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, T
 use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
 use super::unread;
+use super::usage::Usage;
 use super::warnings::{Class, Code, Loss};
 use crate::call::{Key, Print};
 use crate::engine::Ruleset;
@@ -84,6 +85,8 @@ pub(crate) struct NormalizedResult {
     pub(crate) optional: bool,
     pub(crate) redacted: bool,
     pub(crate) turns: Vec<Box<str>>,
+    /// When it came, in nanoseconds since 1970.
+    pub(crate) time: Option<i64>,
 }
 
 /// What an importer hands on, in the order of the file.
@@ -167,6 +170,8 @@ pub(crate) enum Event {
     Apart(Apart, Option<Box<str>>),
     /// Something to say.
     Note(Code, Class, Location, Box<str>),
+    /// What the agent with this thread, else the main one, used of a model. Words with one key are about one request.
+    Usage(Usage, Option<Box<str>>, Option<Box<str>>),
 }
 
 /// What stands between two calls of an agent.
@@ -182,7 +187,7 @@ pub(crate) enum Apart {
 #[derive(Debug)]
 enum Ground<'a> {
     /// All on this line of a block.
-    Line { line: u64, text: &'a [u8], seen: (usize, u32) },
+    Line { line: u64, text: &'a [u8], seen: (usize, u32, u32) },
     /// In a document that starts on a line.
     Document { text: &'a [u8], first_line: u64, seen: (usize, u64, usize) },
 }
@@ -194,6 +199,10 @@ pub(crate) struct Out<'a> {
     profile: &'static Profile,
     /// The working directory of what follows on the same line.
     cwd: Option<Box<str>>,
+    /// When what follows on the same line was written.
+    moment: Option<i64>,
+    /// When the call of the next answer ended.
+    ended: Option<i64>,
     ground: Ground<'a>,
     pub(crate) events: Vec<Event>,
     buffers: Buffers,
@@ -220,7 +229,9 @@ impl<'a> Out<'a> {
             options,
             profile,
             cwd: None,
-            ground: Ground::Line { line: 0, text: b"", seen: (0, 0) },
+            moment: None,
+            ended: None,
+            ground: Ground::Line { line: 0, text: b"", seen: (0, 0, 0) },
             events: Vec::new(),
             buffers: Buffers::default(),
             calls: 0,
@@ -262,6 +273,29 @@ impl<'a> Out<'a> {
         self.cwd = cwd.and_then(Value::as_str).filter(|cwd| !cwd.is_empty()).map(|cwd| cwd.into());
     }
 
+    /// When the record was written that answers of other records' calls follow in.
+    pub(crate) fn moment(&mut self, time: Option<i64>) {
+        self.moment = time;
+    }
+
+    /// When the call ended whose answer follows.
+    pub(crate) fn ended(&mut self, time: Option<i64>) {
+        self.ended = time;
+    }
+
+    /// What a request to a model used, if the value says so. Of records about the same request, which `key` names, the
+    /// fullest counts.
+    pub(crate) fn usage(&mut self, said: Option<Value<'_>>, key: Option<&str>, thread: Option<&str>) {
+        // nobody asks for it where calls are judged
+        if !self.options.bodies {
+            return;
+        }
+        if let Some(usage) = said.and_then(Usage::of) {
+            let own = thread.or_else(|| self.options.threads.get(&self.file).map(|own| &**own));
+            self.events.push(Event::Usage(usage, key.map(Into::into), own.map(Into::into)));
+        }
+    }
+
     /// A person wrote to the agent with this thread, else to the main one; or its context was compacted.
     pub(crate) fn apart(&mut self, apart: Apart, thread: Option<&str>) {
         self.events.push(Event::Apart(apart, thread.map(Into::into)));
@@ -270,7 +304,8 @@ impl<'a> Out<'a> {
     /// What follows stands on one line.
     pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
         self.cwd = None;
-        self.ground = Ground::Line { line, text, seen: (0, 0) };
+        (self.moment, self.ended) = (None, None);
+        self.ground = Ground::Line { line, text, seen: (0, 0, 0) };
         self.line_from = self.events.len();
     }
 
@@ -282,15 +317,15 @@ impl<'a> Out<'a> {
         }
         for event in events {
             match event {
-                Event::Call(call) => call.at.column = 0,
-                Event::ToolResult(result) => result.at.column = 0,
+                Event::Call(call) => call.at.widen(),
+                Event::ToolResult(result) => result.at.widen(),
                 Event::Note(_, _, at, _)
                 | Event::Session(_, at, _)
                 | Event::Copies { at, .. }
                 | Event::Captured { at, .. }
                 | Event::CaptureEnds { at, .. }
                 | Event::Follows { at, .. }
-                | Event::Prompt { at, .. } => at.column = 0,
+                | Event::Prompt { at, .. } => at.widen(),
                 _ => {}
             }
         }
@@ -308,20 +343,21 @@ impl<'a> Out<'a> {
             Ground::Line { line, text, seen } => {
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
                 if offset > text.len() {
-                    return Location { file, line: *line, column: 0 };
+                    return Location { file, line: *line, ..Location::default() };
                 }
-                let (from, before) = if offset < seen.0 { (0, 0) } else { *seen };
-                let more = text[from..offset].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-                let column = before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX - 1));
-                *seen = (offset, column);
-                Location { file, line: *line, column: column.saturating_add(1) }
+                let (from, column, start) = if offset < seen.0 { (0, 0, 0) } else { *seen };
+                let (more, units) = lengths(&text[from..offset]);
+                let (column, start) = (column.saturating_add(more), start.saturating_add(units));
+                *seen = (offset, column, start);
+                let (column, start) = (column.saturating_add(1), start.saturating_add(1));
+                Location { file, line: *line, column, start, width: 0 }
             }
             Ground::Document { text, first_line, seen } => {
                 let start = text.as_ptr() as usize;
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(start);
                 if offset > text.len() {
                     // a value that the importer made
-                    return Location { file, line: *first_line, column: 0 };
+                    return Location { file, line: *first_line, ..Location::default() };
                 }
                 if offset < seen.0 {
                     *seen = (0, 0, 0);
@@ -334,12 +370,13 @@ impl<'a> Out<'a> {
                 *seen = (offset, line, line_start);
                 // the column of a value far into a long line is counted in bytes: nobody counts further by hand
                 let before = &text[line_start..offset];
-                let column = if before.len() > 1 << 16 {
-                    before.len()
+                let (column, start) = if before.len() > 1 << 16 {
+                    let bytes = u32::try_from(before.len()).unwrap_or(u32::MAX - 1);
+                    (bytes, bytes)
                 } else {
-                    before.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+                    lengths(before)
                 };
-                Location { file, line: *first_line + line, column: u32::try_from(column + 1).unwrap_or(0) }
+                Location { file, line: *first_line + line, column: column + 1, start: start + 1, width: 0 }
             }
         }
     }
@@ -425,9 +462,14 @@ impl<'a> Out<'a> {
 
     /// A conversation, whose messages follow.
     pub(crate) fn conversation(&mut self, messages: Value<'_>) {
+        self.conversation_of(messages.items().map(Value::text));
+    }
+
+    /// A conversation by what tells each of its messages from others.
+    pub(crate) fn conversation_of(&mut self, messages: impl Iterator<Item = impl AsRef<[u8]>>) {
         let mut last = [0_u8; 8];
-        let beginnings = messages.items().map(|message| {
-            let number = self.options.key.print_parts(&[&last, message.text()]).number();
+        let beginnings = messages.map(|message| {
+            let number = self.options.key.print_parts(&[&last, message.as_ref()]).number();
             last = number.to_le_bytes();
             number
         });
@@ -442,7 +484,14 @@ impl<'a> Out<'a> {
 
     /// A call.
     pub(crate) fn call(&mut self, call: Call<'_>) -> Noted {
-        let place = self.place(call.at);
+        let mut place = self.place(call.at);
+        if place.column > 0 {
+            let text = call.at.text();
+            place.width = lengths(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]).1;
+        }
+        if call.tool.is_empty() {
+            self.note(Code::NameMissing, "", call.at, "the tool has an empty name, or none");
+        }
         let literal = serde_json::Value::from(&*call.tool).to_string();
         let tool: Box<[u8]> = match json::canonical(literal.as_bytes(), &mut self.buffers.scratch) {
             Ok(span) => span.get(literal.as_bytes(), &self.buffers.scratch).to_vec().into(),
@@ -571,6 +620,8 @@ impl<'a> Out<'a> {
     pub(crate) fn result(&mut self, result: ToolResult<'_>) {
         let at = self.place(result.at);
         let (response, print, facts) = self.response(&result);
+        // a record that holds call and result was written when both were known
+        let time = self.ended.take().or(self.moment.filter(|_| !matches!(result.to, To::Call(_))));
         let to = match result.to {
             To::Id(id) => ResultOwner::Id(id.into()),
             To::Call(noted) => ResultOwner::Call(noted),
@@ -590,6 +641,7 @@ impl<'a> Out<'a> {
             optional: result.optional,
             redacted: result.redacted,
             turns: result.turns.into_iter().map(Into::into).collect(),
+            time,
         })));
     }
 
@@ -720,6 +772,14 @@ impl Buffers {
             self.repaired = Vec::new();
         }
     }
+}
+
+/// How long a text is, in characters and in UTF-16 code units.
+fn lengths(text: &[u8]) -> (u32, u32) {
+    let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+    let wide = text.iter().filter(|byte| **byte >= 0xf0).count();
+    let within = |count: usize| u32::try_from(count).unwrap_or(u32::MAX - 1);
+    (within(characters), within(characters + wide))
 }
 
 fn wrap_raw(text: &[u8]) -> Vec<u8> {

@@ -10,10 +10,11 @@ use super::event::{Effect, Flags, Location, Mark};
 use super::facts::{CallFacts, ResultFacts};
 use super::normalize::{Apart, Event, NormalizedCall, NormalizedResult, ResultOwner};
 use super::store::{Handle, Store};
+use super::usage::Usage;
 use super::warnings::{Balance, Code, Tally};
 use crate::call::{Key, Print};
 use crate::rules::agent_names;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 
 /// No pair.
@@ -31,6 +32,8 @@ pub(crate) struct CallPair {
     /// Stands for the turn; 0: none.
     pub(crate) turn: u64,
     pub(crate) time: Option<i64>,
+    /// When its answer came.
+    pub(crate) answered: Option<i64>,
     pub(crate) tool: u32,
     pub(crate) effect: Effect,
     pub(crate) flags: Flags,
@@ -142,6 +145,8 @@ pub(crate) struct Pairing {
     apart: HashMap<(u64, u32), (u32, u32)>,
     /// Answers without a call: their ids and places.
     pub(crate) orphans: Vec<(String, Location)>,
+    /// What models used, by conversation, thread and request.
+    used: BTreeMap<(u64, u32, u64), Usage>,
     failure: Option<io::Error>,
 }
 
@@ -184,6 +189,7 @@ impl Pairing {
             more: HashMap::new(),
             apart: HashMap::new(),
             orphans: Vec::new(),
+            used: BTreeMap::new(),
             failure: None,
         };
         pairing.thread("");
@@ -309,6 +315,7 @@ impl Pairing {
                     kinds.push(kind.into());
                 }
             }
+            Event::Usage(usage, key, thread) => self.usage(usage, key.as_deref(), thread.as_deref()),
             Event::Call(_)
             | Event::ToolResult(_)
             | Event::Note(..)
@@ -325,7 +332,6 @@ impl Pairing {
     /// one whose whole it repeats, and what is repeated counts once.
     fn conversation(&mut self, beginnings: &[u64]) {
         self.settle_early();
-        self.window += 1;
         self.repeats = None;
         let known = beginnings.iter().enumerate().rev().find_map(|(at, whole)| Some((at, *self.wholes.get(whole)?)));
         // the same conversation twice is two runs of it, unless it is known to be one that grows
@@ -340,6 +346,7 @@ impl Pairing {
                 Whole { grows: true, ..whole }
             }
             None => {
+                self.window += 1;
                 self.last_scope += 1;
                 self.scope = self.last_scope;
                 Whole { scope: self.scope, since: self.pairs.len() as u32, grows: false }
@@ -378,6 +385,30 @@ impl Pairing {
             _ => {}
         }
         true
+    }
+
+    fn usage(&mut self, usage: Usage, key: Option<&str>, thread: Option<&str>) {
+        let thread = match thread {
+            None => 0,
+            Some("") => self.linked,
+            Some(name) => self.thread(name),
+        };
+        // what has no name is a request of its own
+        let request = key.map_or(0, |key| self.number(key) | 1);
+        let known = self.used.entry((self.scope, thread, request)).or_default();
+        match key {
+            Some(_) => known.update(usage),
+            None => known.add(usage),
+        }
+    }
+
+    /// What models used, by conversation and thread.
+    pub(crate) fn used(&self) -> BTreeMap<(u32, u32), Usage> {
+        let mut sums: BTreeMap<(u32, u32), Usage> = BTreeMap::new();
+        for ((scope, thread, _), usage) in &self.used {
+            sums.entry((*scope as u32, *thread)).or_default().add(*usage);
+        }
+        sums
     }
 
     fn number(&self, text: &str) -> u64 {
@@ -512,6 +543,7 @@ impl Pairing {
             thread,
             turn,
             time,
+            answered: None,
             tool: self.tool(&call.tool),
             effect: call.effect,
             flags: call.flags,
@@ -736,6 +768,7 @@ impl Pairing {
         pair.body = body;
         pair.response = result.print;
         pair.result = result.facts;
+        pair.answered = result.time;
         for (flag, is) in [
             (Flags::ANSWERED, true),
             (Flags::FAILED, result.failed),

@@ -124,6 +124,11 @@ impl Imported {
         self.files.get(at.file as usize).filter(|_| at.file > 0)
     }
 
+    /// The files of the recording, by the numbers that locations have for them.
+    pub(crate) fn source_files(&self) -> Vec<SourceFile> {
+        self.files.clone()
+    }
+
     /// The paths of the files of the recording, as the user knows them.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
@@ -191,7 +196,8 @@ impl Imported {
                 let mut args = Vec::new();
                 store.get(handle, &mut args)?;
                 let args = facts::subject(ruleset, profile, &decode_lossless(tool), args);
-                Ok(Subject { args, tool: tool.to_vec(), width: 0, column: at.column, file: file(at) })
+                let (width, column, start) = (at.width, at.column, at.start);
+                Ok(Subject { args, tool: tool.to_vec(), width, column, start, file: file(at) })
             })?;
         }
         let mut judgement = judge.judgement(self.order.len() as u64);

@@ -43,6 +43,10 @@ pub struct JsonReport<'r> {
     /// The findings, by file, then index, then kind.
     #[schemars(with = "Vec<JsonFinding>")]
     findings: Findings<'r>,
+    /// Rules, and patterns of rules, that were turned off; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    rules_off: Vec<&'static str>,
     /// What must be said besides, such as suppressions that matched nothing.
     remarks: Vec<String>,
 }
@@ -256,6 +260,9 @@ struct JsonFinding {
     /// The column in the line, in characters from 1; left out where the finding is about the whole line.
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<u64>,
+    /// How long the call is there, up to the end of the line, in UTF-16 code units; left out where there is no column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
     /// The index of the call; null where a line is no record.
     index: Option<u64>,
     /// The tool's name, with hidden characters as escapes.
@@ -377,6 +384,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
             files: files(report),
             findings: Findings(report),
             scope_sha256: report.scope.as_deref(),
+            rules_off: report.rules_off.clone(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }
@@ -468,7 +476,8 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
         level: finding.level,
         path: reported.path().to_owned(),
         line: (finding.line > 0).then_some(finding.line),
-        column: finding.index.map(|_| finding.column).filter(|column| *column > 0),
+        column: reported.column(),
+        width: reported.column().map(|_| finding.width).filter(|width| *width > 0),
         index: finding.index,
         tool: finding.tool.as_deref().map(|tool| visible(&tool.shown).into_owned()),
         message: visible(&finding.message()).into_owned(),
