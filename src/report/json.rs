@@ -588,7 +588,7 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             part: visible(&decision.part).into_owned(),
         }),
         excerpt: finding.excerpt.as_deref().map(JsonExcerpt::from),
-        help: super::page(finding.rule),
+        help: finding.rule.link(),
         fingerprint: finding.fingerprint.to_string(),
     }
 }

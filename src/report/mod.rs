@@ -10,6 +10,7 @@ mod json;
 mod junit;
 mod markdown;
 mod outputs;
+mod page;
 mod sarif;
 mod subjects;
 mod text;
@@ -17,10 +18,10 @@ mod runs;
 mod stats;
 
 pub use json::JsonReport;
+pub use page::{PageOptions, Sessions, write_page};
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
-use crate::finding::Rule;
 use std::io::{self, Write};
 
 /// A report format.
@@ -48,11 +49,13 @@ pub enum Format {
     Attestation,
     /// The digests of the files it is about.
     Subjects,
+    /// One page to be looked at; [`write_page`] gives it its calls.
+    Html,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 12] = [
         Format::Text,
         Format::Concise,
         Format::Json,
@@ -64,6 +67,7 @@ impl Format {
         Format::Outputs,
         Format::Attestation,
         Format::Subjects,
+        Format::Html,
     ];
 
     /// The name in options.
@@ -81,6 +85,7 @@ impl Format {
             Format::Outputs => "outputs",
             Format::Attestation => "attestation",
             Format::Subjects => "subjects",
+            Format::Html => "html",
         }
     }
 
@@ -131,6 +136,7 @@ pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write
         Format::Outputs => outputs::write(report, out),
         Format::Attestation => attestation::write(report, out),
         Format::Subjects => subjects::write(report, out),
+        Format::Html => page::write(report, out),
     }
 }
 
@@ -148,6 +154,7 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
     };
     starts("## toolreplay ")
         || starts("verdict=")
+        || is_page(start)
         || starts("{\n  \"result\": ") && holds(start, "\"uri\": \"pkg:cargo/toolreplay@")
         || start.split(|byte| *byte == b'\n').next() == Some(subjects::HEADER.as_bytes())
         || start.trim_ascii() == b"[]"
@@ -158,7 +165,8 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
         || last_lines()
 }
 
-/// The address of a rule's page.
-fn page(rule: &Rule) -> String {
-    format!("{}/blob/main/docs/rules/{}.md", env!("CARGO_PKG_REPOSITORY"), rule.id)
+/// Whether a file is a page of [`write_page`], by its first bytes.
+#[must_use]
+pub fn is_page(start: &[u8]) -> bool {
+    start.starts_with(page::START.as_bytes())
 }

@@ -148,8 +148,8 @@ fn summary(report: &Report, style: &Style, palette: Palette, out: &mut dyn Write
     // a run without a scope must not look like one that found no overreach
     let permissions = if report.coverage.permissions { "" } else { "; permissions not judged" };
     writeln!(out, "{}: {shown}{}{permissions}", report.command.name(), report.left_out())?;
-    for remark in &report.remarks {
-        writeln!(out, "remark: {}", visible(remark))?;
+    for remark in &report.short_remarks {
+        writeln!(out, "remark: {}", visible(&remark.text))?;
     }
     coverage::write(&report.coverage, style, palette, out)
 }

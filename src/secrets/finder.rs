@@ -188,7 +188,20 @@ fn known_secret(range: Range<usize>) -> Found {
     Found { id: "known-secret", kind: Kind::Token, range, certainty: Certainty::Certain }
 }
 
-/// Secrets that vendors' forms tell, in a text that holds no escapes worth undoing: what a rule asks of large texts.
+/// Secrets that vendors' forms tell and that are worth reporting, in a text that holds no escapes worth undoing: what a
+/// rule asks of large texts.
+#[must_use]
+pub fn find_likely(text: &[u8]) -> Vec<Match> {
+    let mut found = Vec::new();
+    shapes::find_whole(text, &mut found);
+    found.retain(|found| found.certainty >= Certainty::Likely);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    united(found.into_iter().map(|found| found.at_level(0)).collect())
+}
+
+/// Secrets that vendors' forms tell, in a text that holds no escapes worth undoing.
 #[must_use]
 pub fn find_shapes(text: &[u8]) -> Vec<Match> {
     let mut found = Vec::new();
@@ -236,9 +249,6 @@ pub fn may_hold(text: &[u8]) -> bool {
     assigned::may_hold(text) || shapes::may_hold(text)
 }
 
-/// What stands in the place of a secret where a text is shown.
-pub const MASK: &str = "[secret]";
-
 /// A text that is to be shown, without its secrets.
 #[must_use]
 pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
@@ -249,7 +259,7 @@ pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for one in found {
         out.push_str(text.get(at..one.range.start).unwrap_or_default());
-        out.push_str(MASK);
+        out.push_str(mask::MASK);
         at = one.range.end;
     }
     out.push_str(text.get(at..).unwrap_or_default());

@@ -257,8 +257,6 @@ fn errors_say_where_and_what_to_do() {
         ("plain.jsonl", &record(0, "t", "{}", "{}")),
     ]);
     fs::write(project.path("binary"), [0x7f, b'E', b'L', b'F', 0, 0, 1]).unwrap();
-    let session = fs::read_to_string(crate::sample("import/claude-code/session.jsonl")).unwrap();
-    project.write("session.jsonl", &session);
     let config = project.run(&["plain.jsonl"]).stderr;
     assert!(config.ends_with("\n   | fail_on = \"error\"\n   | ^^^^^^^\n"), "{config}");
     let scope = project.run(&["--no-config", "plain.jsonl", "--scope", "scope.json"]).stderr;
@@ -272,7 +270,6 @@ fn errors_say_where_and_what_to_do() {
         (vec!["audit", "--no-config", "package.json"], "help: package.json: it is JSON about something else; name"),
         (vec!["audit", "--no-config", "binary"], "help: binary: it is no text file; name"),
         (vec!["verify", "plain.jsonl"], "help: plain.jsonl: it was never sealed; 'toolreplay seal FILE'"),
-        (vec!["seal-all", "session.jsonl"], "help: session.jsonl: it is a recording (claude-code), not a transcript"),
     ] {
         let text = said(&args);
         assert!(text.starts_with("error: ") && text.contains(help), "{args:?}: {text}");

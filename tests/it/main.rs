@@ -10,6 +10,7 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod agents;
 mod attest;
 mod audit;
 mod baseline;
@@ -27,6 +28,7 @@ mod looks;
 mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod page;
 mod policy;
 mod recipe;
 #[cfg(unix)]

@@ -45,7 +45,7 @@ pub(crate) enum When {
     Never,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct AuditArgs {
     /// Files, folders (searched by the names that recordings have, hidden ones left out) and globs; '-' is standard
     /// input. Transcripts, sealed ones (which are verified) and the formats that 'toolreplay formats' lists are told
@@ -69,6 +69,11 @@ pub(crate) struct AuditArgs {
     /// branch that a change goes to, where the base is the commit in which it left
     #[arg(long, value_name = "REV", allow_hyphen_values = true, requires = "base")]
     pub(crate) policy_base: Option<String>,
+
+    /// Judge only recordings that are new or were changed since the base; the others are counted, and held against the base
+    /// all the same
+    #[arg(long, requires = "base", conflicts_with_all = ["baseline", "write_baseline"])]
+    pub(crate) changed_only: bool,
 
     /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
     #[arg(long)]
@@ -101,6 +106,11 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
+    /// What looks like a recording and was not read is an error, not a warning; what is passed over in folders, since it
+    /// holds no recording, is named
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Findings that this file knows count, but do not fail the run; a run that covers less than it says fails
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
@@ -121,8 +131,62 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) statistics: bool,
 
+    /// The address of the repository's files in this revision, such as https://github.com/OWNER/NAME/blob/COMMIT: places in
+    /// the Markdown report become links to it
+    #[arg(long, value_name = "URL", value_parser = source_url)]
+    pub(crate) source_url: Option<String>,
+
     #[command(flatten)]
     pub(crate) reports: Reports,
+}
+
+/// What is shown on a page, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// Recordings in any format, transcripts, sealed ones, folders of them and globs
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write the page to this file, '-' for standard output [default: the recording's name with .html, in the working
+    /// directory, where nothing but a page of toolreplay is replaced]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+
+    /// Show secrets as they were recorded
+    #[arg(long)]
+    pub(crate) unmasked: bool,
+
+    /// Scope file: the tools that the agent may call
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scope: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+}
+
+/// An address that links may begin with.
+fn source_url(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/%@+".contains(&byte);
+    let starts = text.starts_with("https://") || text.starts_with("http://");
+    match starts && text.bytes().all(plain) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err("expected an address such as https://github.com/OWNER/NAME/blob/COMMIT".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -195,7 +259,7 @@ pub(crate) struct Sign {
 }
 
 /// Whose signatures count.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Signing {
     /// File of the keys whose signatures on sealed transcripts count: lines that keygen wrote, or of OpenSSH's
     /// allowed_signers
@@ -289,7 +353,7 @@ pub(crate) struct FormatsArgs {
 }
 
 /// How recordings in other formats are read.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Importing {
     /// Read the files in this format ('native' is that of transcripts) instead of telling it by their content
     #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser(), hide_possible_values = true)]
@@ -328,7 +392,7 @@ impl Importing {
 }
 
 /// How long lines may be.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct LineBound {
     /// The longest line that is read, such as 100M [default and most: 640M]
     #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
@@ -392,7 +456,8 @@ impl clap::builder::TypedValueParser for ReportParser {
 /// Which transcripts are sealed.
 #[derive(Debug, Args)]
 pub(crate) struct SealAllArgs {
-    /// Transcripts, folders (searched for *.jsonl and *.ndjson, hidden and sealed ones left out) and globs
+    /// Transcripts, recordings in the formats that 'toolreplay formats' lists, folders (searched by the names that
+    /// recordings have, hidden and sealed ones left out) and globs
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -405,7 +470,7 @@ pub(crate) struct SealAllArgs {
     pub(crate) allow_empty: bool,
 
     #[command(flatten)]
-    pub(crate) lines: LineBound,
+    pub(crate) importing: Importing,
 
     #[command(flatten)]
     pub(crate) sign: Sign,
@@ -521,7 +586,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Which tools change state.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Mutators {
     /// Tool that changes state, besides write_file, delete_file, create_file, move_file and run_command; repeatable
     #[arg(long = "mutator", value_name = "NAME")]
@@ -529,14 +594,14 @@ pub(crate) struct Mutators {
 }
 
 /// Which reports are written where.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
     /// FORMAT is one of text, concise (one line a finding), json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
-    /// in-toto predicate) and subjects (the digests of the files it is about). Where no other report goes to standard output,
-    /// text does.
+    /// in-toto predicate), subjects (the digests of the files it is about) and html (a page to be looked at). Where no other
+    /// report goes to standard output, text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportParser, hide_possible_values = true)]
     pub(crate) reports: Vec<ReportTarget>,
 
@@ -547,6 +612,16 @@ pub(crate) struct Reports {
     /// Write that report to a file instead, whole or not at all
     #[arg(short, long, value_name = "PATH", action = ArgAction::Set)]
     pub(crate) output: Option<PathBuf>,
+
+    /// Nothing but a page is written, by `view`.
+    #[arg(skip)]
+    pub(crate) page: Option<Page>,
+}
+
+/// How `view` writes its page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) unmasked: bool,
 }
 
 /// A report that was asked for.

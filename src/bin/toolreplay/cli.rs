@@ -2,7 +2,7 @@
 
 use crate::args::{
     AuditArgs, Common, CompletionsArgs, ExplainArgs, FormatsArgs, ImportArgs, KeygenArgs, RedactArgs, ReplayArgs,
-    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs,
+    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs, ViewArgs,
 };
 use crate::policy::PolicyCommand;
 use crate::trace::TraceCommand;
@@ -11,6 +11,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   toolreplay audit transcripts/ --scope scope.json    audit a folder, as CI does
+  toolreplay view session.jsonl --open                a page of one run, in the browser
   toolreplay replay session.jsonl                     one transcript against itself
   toolreplay scope session.jsonl scope.json           one transcript against a scope
   toolreplay seal session.jsonl -o session.sealed.jsonl
@@ -33,10 +34,29 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
 }
 
-/// Options that only some commands know, though the command line has them everywhere: those commands.
-const ONLY_IN: [(&str, &[&str]); 2] = [
-    ("threads", &["audit", "replay", "scope", "seal", "seal-all", "verify", "import", "tools", "policy", "stats"]),
-    ("verbose", &["audit", "replay", "scope", "seal-all", "verify"]),
+/// Commands in which options of every command would do nothing.
+const USELESS: [(&str, &[&str]); 2] = [
+    ("threads", &["redact", "formats", "keygen", "trace", "explain", "schema", "completions", "version"]),
+    (
+        "verbose",
+        &[
+            "seal",
+            "import",
+            "policy",
+            "tools",
+            "stats",
+            "view",
+            "diff",
+            "redact",
+            "formats",
+            "keygen",
+            "trace",
+            "explain",
+            "schema",
+            "completions",
+            "version",
+        ],
+    ),
 ];
 
 impl Cli {
@@ -45,7 +65,7 @@ impl Cli {
         let mut command = Cli::command();
         let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
         for name in names {
-            for (option, _) in ONLY_IN.iter().filter(|(_, commands)| !commands.contains(&name.as_str())) {
+            for (option, _) in USELESS.iter().filter(|(_, commands)| commands.contains(&name.as_str())) {
                 let Some(hidden) = command.get_arguments().find(|one| one.get_id() == option).cloned() else {
                     continue;
                 };
@@ -60,13 +80,13 @@ impl Cli {
     pub(crate) fn read() -> Result<Cli, clap::Error> {
         let mut command = Cli::described();
         let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-        for (option, commands) in ONLY_IN {
-            let Some((name, own)) = matches.subcommand().filter(|(name, _)| !commands.contains(name)) else { continue };
+        for (option, commands) in USELESS {
+            let Some((name, own)) = matches.subcommand().filter(|(name, _)| commands.contains(name)) else { continue };
             let given = [&matches, own]
                 .iter()
                 .any(|matches| matches.value_source(option) == Some(clap::parser::ValueSource::CommandLine));
             if given {
-                let what = format!("'--{option}' does nothing in '{name}'; it is for {}", commands.join(", "));
+                let what = format!("'--{option}' does nothing in '{name}'");
                 return Err(command.error(clap::error::ErrorKind::UnknownArgument, what));
             }
         }
@@ -78,6 +98,8 @@ impl Cli {
 pub(crate) enum Command {
     /// Audit files, folders and globs with every rule: the command for CI
     Audit(Box<AuditArgs>),
+    /// Write recordings as a page to be looked at: what went wrong and where, every call, what was answered
+    View(ViewArgs),
     /// Judge transcripts against themselves: changed answers and redundant calls
     Replay(ReplayArgs),
     /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed

@@ -6,11 +6,14 @@ mod interrupt;
 mod inputs;
 mod args;
 mod output;
+mod sources;
 mod guard;
 mod progress;
 mod git;
 mod blob;
 mod base;
+mod checkout;
+mod touched;
 mod changes;
 mod recordings;
 mod unread;
@@ -18,7 +21,9 @@ mod attest;
 mod signing;
 mod replay;
 mod scope;
+mod calls;
 mod audit;
+mod view;
 mod seal;
 mod seal_all;
 mod verify;
@@ -48,6 +53,7 @@ fn main() -> ExitCode {
     exit::speak(&common);
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(*args, &common),
+        Command::View(args) => view::run(args, &common),
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),

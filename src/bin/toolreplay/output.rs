@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Report};
 use toolreplay::formats::Warning;
-use toolreplay::report::{self, Format, Style};
+use toolreplay::report::{self, Format, PageOptions, Sessions, Style};
 use toolreplay::sanitize::visible;
 
 /// Settles which reports a command writes, and that no two go to one place.
@@ -21,7 +21,7 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
     let mut targets = reports.reports.clone();
     let to_stdout = |targets: &[ReportTarget]| targets.iter().any(|target| target.path.is_none());
     let asked = reports.format.is_some() || reports.output.is_some();
-    if asked || !to_stdout(&targets) {
+    if asked || !to_stdout(&targets) && reports.page.is_none() {
         let path = reports.output.clone().filter(|path| path.as_os_str() != "-");
         targets.push(ReportTarget { format: reports.format.unwrap_or(Format::Text), path });
     }
@@ -39,6 +39,18 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
 pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, style: &Style) -> Exit {
+    finish_showing(report, targets, alone, style, PageOptions::default(), &mut |_| None)
+}
+
+/// The same; a page among the reports shows the calls that `sessions` finds.
+pub(crate) fn finish_showing(
+    report: &Report,
+    targets: &[ReportTarget],
+    alone: bool,
+    style: &Style,
+    page: PageOptions,
+    sessions: &mut Sessions<'_>,
+) -> Exit {
     say_imports(report, alone || style.verbose);
     let told = tells(report, targets, style);
     for file in &report.files {
@@ -58,6 +70,10 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, sty
     let mut failure = None;
     for target in targets {
         let written = match &target.path {
+            Some(path) if target.format == Format::Html => {
+                to_file(path, |out| report::write_page(report, page, sessions, out))
+            }
+            None if target.format == Format::Html => to_stdout(|out| report::write_page(report, page, sessions, out)),
             Some(path) => {
                 let Style { columns, .. } = Style::default();
                 let plain = Style { color: false, terminal: false, columns, ..*style };
@@ -84,6 +100,22 @@ pub(crate) fn tells(report: &Report, targets: &[ReportTarget], style: &Style) ->
     let shows = matches!(report.command, Command::Audit | Command::Seals | Command::SealAll);
     let judged = report.files.is_empty() || report.files.iter().any(|file| file.is_judged());
     shows && judged && !style.statistics && !style.quiet && targets.iter().any(text)
+}
+
+/// Says on standard error what must be said besides, unless a report on standard output has said it to people.
+pub(crate) fn say_remarks(report: &Report, targets: &[ReportTarget], style: &Style) {
+    let tells = |format| match format {
+        Format::Text | Format::Concise => !style.quiet,
+        format => matches!(format, Format::Github | Format::Markdown),
+    };
+    let told = |target: &ReportTarget| target.path.is_none() && tells(target.format);
+    // the text of the other commands is fixed, and has no place for remarks
+    if report.command == Command::Audit && targets.iter().any(told) {
+        return;
+    }
+    for remark in report.short_remarks.iter().filter(|remark| remark.warns) {
+        exit::print_warning(&remark.text);
+    }
 }
 
 /// What recordings were taken for. Of a single one also why, and what could not be taken over as it was.

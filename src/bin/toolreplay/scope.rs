@@ -24,7 +24,7 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Exit {
     attest::subjects(&mut report, &inputs, &targets);
     attest::judged_by(&mut report, &Surroundings::current()?, None, [args.scope.as_path()], &targets)?;
     let code = output::finish(&report, &targets, args.files.len() == 1, &output::style(common))?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    output::say_remarks(&report, &targets, &output::style(common));
     Ok(code)
 }
 
