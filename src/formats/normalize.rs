@@ -1,7 +1,7 @@
 //! From what a recording holds to what a transcript may hold: recorded values in canonical form, wrapped as
 //! `docs/formats.md` says. Nothing is invented and nothing is silently repaired; what could not stay as it was is noted.
 
-use super::effect::Profile;
+use super::effect::{Doing, Profile};
 use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, ToolResult};
 use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
@@ -446,7 +446,7 @@ impl<'a> Out<'a> {
         flags.set(call.flags);
         let print = self.options.key.print_parts(&[&args, &tool]);
         let value = view::only_value(&args).unwrap_or(Value::NOWHERE);
-        let (mut effect, mut poll) = self.profile.judge(&call.tool, Some(value));
+        let Doing { mut effect, mut poll, .. } = self.profile.judge(&call.tool, Some(value));
         let facts = self.options.ruleset.as_ref().map(|ruleset| {
             let ground = &self.ground;
             let locate = |pointer: &str| match call.args {

@@ -20,6 +20,8 @@ mod masked;
 mod named;
 mod recording;
 
+#[cfg(feature = "proxy")]
+pub(crate) use checks::base64;
 pub use finder::{Finder, find_shapes, hidden, may_hold};
 pub use found::{Certainty, Kind, Match};
 pub use mask::{Masker, is_mark};

@@ -20,14 +20,13 @@ fn report(format: &str) -> String {
 /// The expected reports stand beside the sample, so that other tools can open them.
 #[test]
 fn reports_are_as_expected() {
-    for (format, file) in [
-        ("text", "txt"),
-        ("json", "json"),
-        ("junit", "xml"),
-        ("sarif", "sarif"),
-        ("github", "github"),
-        ("markdown", "md"),
-    ] {
+    for format in Format::ALL.map(Format::name) {
+        let file = match format {
+            "text" => "txt",
+            "junit" => "xml",
+            "markdown" => "md",
+            name => name,
+        };
         expect_file(Path::new(&format!("samples/report/hostile.expected.{file}")), &report(format));
     }
 }

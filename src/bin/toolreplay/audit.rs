@@ -128,8 +128,9 @@ fn read_baseline(
     writes: Option<&Path>,
 ) -> anyhow::Result<Option<Baseline>> {
     let shown = visible(&path.display().to_string()).into_owned();
-    let text = match base.filter(|_| place.inside(path).is_some()) {
-        Some(base) => match changes::policy(base, place, path, Policy::Scope)?.text {
+    let text = match base.zip(place.inside(path)) {
+        // a new baseline is reviewed as what it is; it changes no judgement of the revision that brings it
+        Some((base, inside)) => match base.read_policy(&inside)? {
             Some(text) => text,
             None => return Ok(Some(Baseline::default())),
         },
