@@ -28,6 +28,12 @@ pub struct Config {
     pub require_signature: Option<bool>,
     /// Tools that change state, besides the default ones.
     pub mutators: Vec<String>,
+    /// The rules to judge by, or patterns of theirs such as `dangerous-call/force-push`; without any, all.
+    pub select: Vec<String>,
+    /// Rules, or patterns of theirs, that are turned off.
+    pub ignore: Vec<String>,
+    /// Globs of files and folders that a search of folders leaves out; `**` spans folders.
+    pub exclude: Vec<String>,
     /// The lowest level that fails a run.
     pub fail_on: Option<Level>,
     /// The lowest level that is shown; what is not shown counts all the same.
@@ -271,6 +277,16 @@ impl Config {
             let what = error.message().lines().collect::<Vec<_>>().join("; ");
             ConfigError::at(text, error.span().map_or(0, |span| span.start), what)
         })?;
+        if let Err(what) = rules::selection(&config.select, &config.ignore) {
+            let key = if config.ignore.is_empty() { "select" } else { "ignore" };
+            return Err(ConfigError::at(text, key_offset(text, key), what));
+        }
+        for glob in &config.exclude {
+            if let Err(error) = glob::Pattern::new(glob) {
+                let what = format!("'{glob}' is no valid glob: {error}");
+                return Err(ConfigError::at(text, key_offset(text, "exclude"), what));
+            }
+        }
         for (place, suppression) in config.suppressions.iter().enumerate() {
             if let Some(what) = suppression.fault() {
                 return Err(ConfigError::at(text, suppression_offset(text, place), what));
@@ -287,6 +303,14 @@ impl ConfigError {
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         ConfigError { line, column, what }
     }
+}
+
+/// Where a key of the whole stands.
+fn key_offset(text: &str, key: &str) -> usize {
+    let is_key =
+        |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
+    let before: usize = text.split_inclusive('\n').take_while(|line| !is_key(line)).map(str::len).sum();
+    if before < text.len() { before } else { 0 }
 }
 
 /// Where the header of a suppression stands.
@@ -369,6 +393,9 @@ mod tests {
             ("x", 1, "="),
             ("[tools.Bash]\neffect = \"reads\"\n", 2, "unknown variant `reads`"),
             ("[tools.Bash]\nignore-args = [\"took\"]\n", 2, "expected a JSON Pointer"),
+            ("\nselect = [\"no-such-rule\"]\n", 2, "no rule is called 'no-such-rule'"),
+            ("ignore = [\"broken-link\"]\n", 1, "cannot be turned off"),
+            ("\nexclude = [\"[\"]\n", 2, "no valid glob"),
             ("\n[tools.\"[\"]\npoll = true\n", 2, "no valid glob"),
             ("[compare]\nignore = []\n", 2, "unknown field `ignore`"),
             ("\n[[suppressions]]\nreason = \"r\"\n", 2, "at least one of"),

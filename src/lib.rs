@@ -66,6 +66,8 @@ pub mod config;
 
 pub mod audit;
 
+pub mod session;
+
 pub mod report;
 
 pub mod schema;

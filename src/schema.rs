@@ -2,13 +2,13 @@
 
 use crate::config::Config;
 use crate::formats::JsonSideReport;
-use crate::report::JsonReport;
+use crate::report::{JsonReport, JsonStats};
 use crate::scope::ScopeFile;
 use crate::trace::event;
 use schemars::{JsonSchema, Schema, schema_for};
 
 /// The names of the schemas.
-pub const NAMES: [&str; 7] = ["config", "import", "report", "scope", "sealed", "trace-event", "transcript"];
+pub const NAMES: [&str; 8] = ["config", "import", "report", "scope", "sealed", "stats", "trace-event", "transcript"];
 
 /// One line of a transcript.
 #[derive(JsonSchema)]
@@ -55,6 +55,7 @@ pub fn text(name: &str) -> Option<String> {
         "report" => schema_for!(JsonReport<'_>),
         "scope" => schema_for!(ScopeFile),
         "sealed" => schema_for!(SealedRecord),
+        "stats" => schema_for!(JsonStats),
         "trace-event" => event::json_schema().try_into().ok()?,
         "transcript" => schema_for!(TranscriptRecord),
         _ => return None,

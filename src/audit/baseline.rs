@@ -4,7 +4,7 @@
 use super::coverage::Coverage;
 use super::file_report::FileReport;
 use crate::finding::{Finding, Fingerprint};
-use crate::rules::COVERAGE_DROPPED;
+use crate::rules::{COVERAGE_DROPPED, Selection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -97,14 +97,23 @@ impl Baseline {
     }
 
     /// The baseline of a run; of a run that had one, what of it still stands.
-    pub(super) fn of(coverage: &Coverage, files: &[FileReport], before: Option<&Baseline>) -> Baseline {
+    pub(super) fn of(
+        coverage: &Coverage,
+        files: &[FileReport],
+        before: Option<&Baseline>,
+        rules: &Selection,
+    ) -> Baseline {
         let now = files.iter().flat_map(|file| {
             file.findings
                 .iter()
                 .filter(|finding| finding.rule.suppressible)
                 .map(|finding| Known::of(&file.from_root, finding))
         });
-        let findings = now.filter(|known| before.is_none_or(|before| before.findings.contains(known))).collect();
+        // what was not looked for is not gone
+        let unasked =
+            before.into_iter().flat_map(|before| &before.findings).filter(|known| !rules.has_all_of(&known.rule));
+        let still = now.filter(|known| before.is_none_or(|before| before.findings.contains(known)));
+        let findings = still.chain(unasked.cloned()).collect();
         Baseline { version: VERSION, coverage: Covered::of(coverage, files), findings }
     }
 

@@ -5,6 +5,7 @@ use super::file_report::FileReport;
 use super::outcome::Import;
 use super::words::plural;
 use crate::formats::Code;
+use crate::rules::Selection;
 use crate::signature::Standing;
 
 /// What a run looked at, and what it could not judge.
@@ -75,6 +76,19 @@ impl Coverage {
         let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
         let files = files.iter().filter(|file| !file.aside).map(read).sum();
         Coverage { files, calls, pairs, not_judged }
+    }
+}
+
+impl Coverage {
+    /// Says which rules did not judge.
+    pub(super) fn turned_off(&mut self, rules: &Selection, judges_calls: bool) {
+        let off: Vec<&str> = rules.off().collect();
+        if !off.is_empty() {
+            self.not_judged.push(format!("what is turned off: {}", off.join(", ")));
+        }
+        if !judges_calls {
+            self.not_judged.push("calls, for no rule that judges them is on".to_owned());
+        }
     }
 }
 

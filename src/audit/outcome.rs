@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// What a file is read from.
-pub(super) type Source = Box<dyn Read + Send>;
+pub(crate) type Source = Box<dyn Read + Send>;
 
 /// One file to audit.
 #[derive(Debug, Clone)]
@@ -192,7 +192,7 @@ pub(super) fn broken_link(broken: &BrokenLink) -> Finding {
 }
 
 /// Which of the two a text is, by the fields of its first record, and the text from its start.
-pub(super) fn detect_layout<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
+pub(crate) fn detect_layout<R: Read>(source: R) -> io::Result<(Layout, Ahead<R>)> {
     let mut start = Start::read(source, 64 << 10).map_err(|(_, error)| error)?;
     while !start.complete && memchr::memchr(b'\n', &start.text).is_none() {
         match start.grow(&Budget::default()) {

@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::suppress::FindingFilter;
 use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level};
-use crate::rules::{MALFORMED_TRANSCRIPT, guards_evidence};
+use crate::rules::{MALFORMED_TRANSCRIPT, PERMISSION_OVERREACH, Selection, call_rules, guards_evidence};
 use crate::sanitize::{clip, visible};
 use crate::scope::Applied;
 use crate::signature::{Standing, State};
@@ -85,6 +85,8 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// What was looked at.
     pub coverage: Coverage,
+    /// Rules, and patterns of rules, that were turned off.
+    pub rules_off: Vec<&'static str>,
     /// The baseline of this run: what it found, or what still stands of the one it had.
     pub renewed: Baseline,
     /// The SHA-256 of the scope file that calls were held against, in hexadecimal digits.
@@ -156,8 +158,10 @@ impl Report {
             filter.keep(&file.from_root, &mut file.findings);
             files.push(file);
         }
-        let coverage = Coverage::of(command, &files, scope);
-        let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref());
+        let mut coverage = Coverage::of(command, &files, scope);
+        let judges_calls = judges_calls(&settings.rules, scope);
+        coverage.turned_off(&settings.rules, judges_calls);
+        let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref(), &settings.rules);
         let mut remarks = filter.remarks();
         if let Some(baseline) = &settings.baseline {
             if let Some(finding) = baseline.dropped(&coverage, &files) {
@@ -176,7 +180,9 @@ impl Report {
             Verdict::Failed
         } else if filter.fails {
             Verdict::Findings
-        } else if (coverage.calls == 0 || nothing_judged(&files)) && !settings.allow_empty {
+        } else if (coverage.calls == 0 || nothing_judged(&files) || !judges_calls && !files.iter().any(has_chain))
+            && !settings.allow_empty
+        {
             Verdict::Inconclusive
         } else {
             Verdict::Clean
@@ -193,6 +199,7 @@ impl Report {
             subjects: Vec::new(),
             remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
+            rules_off: settings.rules.off().collect(),
             scope: None,
             fail_on: settings.fail_on,
             verdict,
@@ -314,6 +321,15 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
+}
+
+/// Whether any rule that judges calls is on.
+fn judges_calls(rules: &Selection, scope: bool) -> bool {
+    call_rules(None).iter().any(|rule| rules.has(rule.rule())) || scope && rules.has(&PERMISSION_OVERREACH)
+}
+
+fn has_chain(file: &FileReport) -> bool {
+    file.chain.is_some()
 }
 
 /// Whether there were calls, and of none it is known what it was called with.

@@ -151,11 +151,11 @@ fn one(
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
 }
 
-fn open(input: &Input) -> Result<Source, Failure> {
+pub(crate) fn open(input: &Input) -> Result<Source, Failure> {
     input.open().map_err(|error| Failure::of_file(format!("cannot be opened: {error}")))
 }
 
-fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
+pub(crate) fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<Opening, Failure> {
     let opened = match &input.path {
         // in a folder there is much that is no recording
         Some(path) if !input.named => formats::open_found(source, path, options),
@@ -165,7 +165,7 @@ fn opened(input: &Input, source: Source, options: &formats::Options) -> Result<O
 }
 
 /// A file in no known format: what keeps it from being a transcript, and that it is nothing else either.
-fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
+pub(crate) fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, Failure> {
     let why = visible(&unknown.why).into_owned();
     if unknown.is_document() {
         return Err(Failure::of_file(format!("neither a transcript nor a recording: {why}")));
@@ -193,7 +193,24 @@ fn imported(
     empty: bool,
 ) -> Result<Outcome, Failure> {
     let (format, reason) = (foreign.importer.id, foreign.reason.clone());
-    let mut recording = Recording::to_judge(ruleset, options);
+    let mut imported = read_all(input, foreign, Recording::to_judge(ruleset, options), options, threads)?;
+    let judgement = imported.judge(ruleset).map_err(|error| Failure::from(formats::ImportError::Io(error)))?;
+    let failure = lost(&imported, empty || options.allow_loss);
+    let paths = imported.paths();
+    let Imported { balance, unjudged, .. } = imported;
+    let files = 1 + input.more.len() as u64;
+    let import = Some(Import { format, files, reason, balance, warnings: imported.warnings, paths, unjudged });
+    Ok(Outcome { judgement, failure, import, ..Outcome::default() })
+}
+
+/// Reads all files of a recording, of which the first is open.
+pub(crate) fn read_all(
+    input: &Input,
+    foreign: Foreign,
+    mut recording: Recording,
+    options: &formats::Options,
+    threads: usize,
+) -> Result<Imported, Failure> {
     recording.add(foreign, input.source_file(), &|path| input.beside(path), threads)?;
     for more in &input.more {
         let failed = |failure: Failure| Failure { file: Some(more.source_file()), ..failure };
@@ -208,19 +225,11 @@ fn imported(
             }
         }
     }
-    let io = |error| Failure::from(formats::ImportError::Io(error));
-    let mut imported = recording.finish().map_err(io)?;
-    let judgement = imported.judge(ruleset).map_err(io)?;
-    let failure = lost(&imported, empty || options.allow_loss);
-    let paths = imported.paths();
-    let Imported { balance, unjudged, .. } = imported;
-    let files = 1 + input.more.len() as u64;
-    let import = Some(Import { format, files, reason, balance, warnings: imported.warnings, paths, unjudged });
-    Ok(Outcome { judgement, failure, import, ..Outcome::default() })
+    recording.finish().map_err(|error| Failure::from(formats::ImportError::Io(error)))
 }
 
 /// What keeps an import from being whole.
-fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
+pub(crate) fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
     if imported.balance.calls_in == 0 && !empty {
         let what = "EMPTY_INPUT: not a single call was found; is it the right format?".to_owned();
         return Some(Failure::of_file(what));

@@ -3,6 +3,7 @@
 use super::baseline::Baseline;
 use crate::config::{Date, Suppression};
 use crate::finding::Level;
+use crate::rules::Selection;
 
 /// What counts, and what is let pass.
 #[derive(Debug, Clone)]
@@ -11,6 +12,8 @@ pub struct Settings {
     pub fail_on: Level,
     /// The lowest level that is reported.
     pub min_level: Level,
+    /// The rules that are on.
+    pub rules: Selection,
     /// Known and accepted findings.
     pub suppressions: Vec<Suppression>,
     /// Today, for suppressions that expire.
@@ -30,6 +33,7 @@ impl Settings {
         Settings {
             fail_on: Level::Note,
             min_level: Level::Note,
+            rules: Selection::default(),
             suppressions: Vec::new(),
             today: None,
             allow_empty: true,

@@ -27,6 +27,7 @@ impl<'s> FindingFilter<'s> {
 
     /// Keeps of one file's findings those that are shown. Returns the first index whose answer changed, shown or not.
     pub(super) fn keep(&mut self, path: &str, findings: &mut Vec<Finding>) -> Option<u64> {
+        findings.retain(|finding| self.settings.rules.keeps(finding));
         self.suppressed += self.suppressions.apply(path, findings);
         if let Some(baseline) = &self.settings.baseline {
             for finding in findings.iter_mut() {

@@ -123,7 +123,7 @@ pub(crate) fn of_result(ruleset: &Ruleset, profile: &Profile, tool: Option<&str>
 }
 
 /// Whether somebody put a mark in the place of what a text held.
-fn is_blacked_out(text: &[u8]) -> bool {
+pub(super) fn is_blacked_out(text: &[u8]) -> bool {
     ["REDACTED", "<redacted>", "[redacted]"].iter().any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
 }
 

@@ -6,6 +6,7 @@ use super::event::{Args, Body, Call, Effect, Flags, Location, Mark, Noted, To, T
 use super::facts::{self, Around, CallFacts, ResultFacts};
 use super::repair::{self, Repairs};
 use super::unread;
+use super::usage::Usage;
 use super::warnings::{Class, Code, Loss};
 use crate::call::{Key, Print};
 use crate::engine::Ruleset;
@@ -83,6 +84,8 @@ pub(crate) struct NormalizedResult {
     pub(crate) optional: bool,
     pub(crate) redacted: bool,
     pub(crate) turns: Vec<Box<str>>,
+    /// When it came, in nanoseconds since 1970.
+    pub(crate) time: Option<i64>,
 }
 
 /// What an importer hands on, in the order of the file.
@@ -161,6 +164,8 @@ pub(crate) enum Event {
     Apart(Apart, Option<Box<str>>),
     /// Something to say.
     Note(Code, Class, Location, Box<str>),
+    /// What the agent with this thread, else the main one, used of a model. Words with one key are about one request.
+    Usage(Usage, Option<Box<str>>, Option<Box<str>>),
 }
 
 /// What stands between two calls of an agent.
@@ -188,6 +193,10 @@ pub(crate) struct Out<'a> {
     profile: &'static Profile,
     /// The working directory of what follows on the same line.
     cwd: Option<Box<str>>,
+    /// When what follows on the same line was written.
+    moment: Option<i64>,
+    /// When the call of the next answer ended.
+    ended: Option<i64>,
     ground: Ground<'a>,
     pub(crate) events: Vec<Event>,
     buffers: Buffers,
@@ -214,6 +223,8 @@ impl<'a> Out<'a> {
             options,
             profile,
             cwd: None,
+            moment: None,
+            ended: None,
             ground: Ground::Line { line: 0, text: b"", seen: (0, 0) },
             events: Vec::new(),
             buffers: Buffers::default(),
@@ -256,6 +267,29 @@ impl<'a> Out<'a> {
         self.cwd = cwd.and_then(Value::as_str).filter(|cwd| !cwd.is_empty()).map(|cwd| cwd.into());
     }
 
+    /// When the record was written that answers of other records' calls follow in.
+    pub(crate) fn moment(&mut self, time: Option<i64>) {
+        self.moment = time;
+    }
+
+    /// When the call ended whose answer follows.
+    pub(crate) fn ended(&mut self, time: Option<i64>) {
+        self.ended = time;
+    }
+
+    /// What a request to a model used, if the value says so. Of records about the same request, which `key` names, the
+    /// fullest counts.
+    pub(crate) fn usage(&mut self, said: Option<Value<'_>>, key: Option<&str>, thread: Option<&str>) {
+        // nobody asks for it where calls are judged
+        if !self.options.bodies {
+            return;
+        }
+        if let Some(usage) = said.and_then(Usage::of) {
+            let own = thread.or_else(|| self.options.threads.get(&self.file).map(|own| &**own));
+            self.events.push(Event::Usage(usage, key.map(Into::into), own.map(Into::into)));
+        }
+    }
+
     /// A person wrote to the agent with this thread, else to the main one; or its context was compacted.
     pub(crate) fn apart(&mut self, apart: Apart, thread: Option<&str>) {
         self.events.push(Event::Apart(apart, thread.map(Into::into)));
@@ -264,6 +298,7 @@ impl<'a> Out<'a> {
     /// What follows stands on one line.
     pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
         self.cwd = None;
+        (self.moment, self.ended) = (None, None);
         self.ground = Ground::Line { line, text, seen: (0, 0) };
         self.line_from = self.events.len();
     }
@@ -561,6 +596,8 @@ impl<'a> Out<'a> {
     pub(crate) fn result(&mut self, result: ToolResult<'_>) {
         let at = self.place(result.at);
         let (response, print, facts) = self.response(&result);
+        // a record that holds call and result was written when both were known
+        let time = self.ended.take().or(self.moment.filter(|_| !matches!(result.to, To::Call(_))));
         let to = match result.to {
             To::Id(id) => ResultOwner::Id(id.into()),
             To::Call(noted) => ResultOwner::Call(noted),
@@ -580,6 +617,7 @@ impl<'a> Out<'a> {
             optional: result.optional,
             redacted: result.redacted,
             turns: result.turns.into_iter().map(Into::into).collect(),
+            time,
         })));
     }
 

@@ -10,9 +10,10 @@ use super::event::{Effect, Flags, Location, Mark};
 use super::facts::{CallFacts, ResultFacts};
 use super::normalize::{Apart, Event, NormalizedCall, NormalizedResult, ResultOwner};
 use super::store::{Handle, Store};
+use super::usage::Usage;
 use super::warnings::{Balance, Code, Tally};
 use crate::call::{Key, Print};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 
 /// No pair.
@@ -30,6 +31,8 @@ pub(crate) struct CallPair {
     /// Stands for the turn; 0: none.
     pub(crate) turn: u64,
     pub(crate) time: Option<i64>,
+    /// When its answer came.
+    pub(crate) answered: Option<i64>,
     pub(crate) tool: u32,
     pub(crate) effect: Effect,
     pub(crate) flags: Flags,
@@ -130,6 +133,8 @@ pub(crate) struct Pairing {
     apart: HashMap<(u64, u32), (u32, u32)>,
     /// Answers without a call: their ids and places.
     pub(crate) orphans: Vec<(String, Location)>,
+    /// What models used, by conversation, thread and request.
+    used: BTreeMap<(u64, u32, u64), Usage>,
     failure: Option<io::Error>,
 }
 
@@ -171,6 +176,7 @@ impl Pairing {
             more: HashMap::new(),
             apart: HashMap::new(),
             orphans: Vec::new(),
+            used: BTreeMap::new(),
             failure: None,
         };
         pairing.thread("");
@@ -290,6 +296,7 @@ impl Pairing {
                 self.hints.insert(tool, effect);
             }
             Event::Started { call, thread } => self.started.entry(call).or_default().push(thread),
+            Event::Usage(usage, key, thread) => self.usage(usage, key.as_deref(), thread.as_deref()),
             Event::Call(_)
             | Event::ToolResult(_)
             | Event::Note(..)
@@ -359,6 +366,30 @@ impl Pairing {
             _ => {}
         }
         true
+    }
+
+    fn usage(&mut self, usage: Usage, key: Option<&str>, thread: Option<&str>) {
+        let thread = match thread {
+            None => 0,
+            Some("") => self.linked,
+            Some(name) => self.thread(name),
+        };
+        // what has no name is a request of its own
+        let request = key.map_or(0, |key| self.number(key) | 1);
+        let known = self.used.entry((self.scope, thread, request)).or_default();
+        match key {
+            Some(_) => known.update(usage),
+            None => known.add(usage),
+        }
+    }
+
+    /// What models used, by conversation and thread.
+    pub(crate) fn used(&self) -> BTreeMap<(u32, u32), Usage> {
+        let mut sums: BTreeMap<(u32, u32), Usage> = BTreeMap::new();
+        for ((scope, thread, _), usage) in &self.used {
+            sums.entry((*scope as u32, *thread)).or_default().add(*usage);
+        }
+        sums
     }
 
     fn number(&self, text: &str) -> u64 {
@@ -474,6 +505,7 @@ impl Pairing {
             thread,
             turn,
             time,
+            answered: None,
             tool: self.tool(&call.tool),
             effect: call.effect,
             flags: call.flags,
@@ -698,6 +730,7 @@ impl Pairing {
         pair.body = body;
         pair.response = result.print;
         pair.result = result.facts;
+        pair.answered = result.time;
         for (flag, is) in [
             (Flags::ANSWERED, true),
             (Flags::FAILED, result.failed),

@@ -124,6 +124,11 @@ impl Imported {
         self.files.get(at.file as usize).filter(|_| at.file > 0)
     }
 
+    /// The files of the recording, by the numbers that locations have for them.
+    pub(crate) fn source_files(&self) -> Vec<SourceFile> {
+        self.files.clone()
+    }
+
     /// The paths of the files of the recording, as the user knows them.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {

@@ -220,7 +220,7 @@ fn marked(response: &[u8], marks: &str) -> Vec<u8> {
 }
 
 /// Nanoseconds since 1970 as an RFC 3339 time.
-fn shown_time(nanos: i64) -> String {
+pub(crate) fn shown_time(nanos: i64) -> String {
     let (seconds, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil(days);

@@ -43,6 +43,10 @@ pub struct JsonReport<'r> {
     /// The findings, by file, then index, then kind.
     #[schemars(with = "Vec<JsonFinding>")]
     findings: Findings<'r>,
+    /// Rules, and patterns of rules, that were turned off; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    rules_off: Vec<&'static str>,
     /// What must be said besides, such as suppressions that matched nothing.
     remarks: Vec<String>,
 }
@@ -377,6 +381,7 @@ impl<'r> From<&'r Report> for JsonReport<'r> {
             files: files(report),
             findings: Findings(report),
             scope_sha256: report.scope.as_deref(),
+            rules_off: report.rules_off.clone(),
             remarks: report.remarks.iter().map(|remark| visible(remark).into_owned()).collect(),
         }
     }

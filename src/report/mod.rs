@@ -13,8 +13,11 @@ mod outputs;
 mod sarif;
 mod subjects;
 mod text;
+mod runs;
+mod stats;
 
 pub use json::JsonReport;
+pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
 use std::io::{self, Write};

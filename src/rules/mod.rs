@@ -6,6 +6,7 @@
 //! context, which sees that agent's calls in order ([`RuleState`]). Which identical calls came before is remembered once
 //! for all rules, in `call_index`.
 
+mod selection;
 mod call_index;
 mod call_rule;
 mod seed_index;
@@ -44,12 +45,14 @@ pub use seal_mismatch::SEAL_MISMATCH;
 pub use seal_rewritten::SEAL_REWRITTEN;
 pub use secret_exposed::{SECRET_EXPOSED, SecretExposed};
 pub(crate) use seed_index::{SeedIndex, SeedOccurrence, SeedStep};
+pub use selection::Selection;
 pub use stuck_loop::{STUCK_LOOP, StuckLoop};
 pub use unread_recording::UNREAD_RECORDING;
 pub use unsigned_seal::UNSIGNED_SEAL;
 
 use crate::finding::{Level, Place, Rule};
 use crate::scope::Applied;
+use selection::Known;
 use std::sync::Arc;
 
 /// Every rule, sorted by id.
@@ -93,6 +96,16 @@ pub fn guards_evidence(rule: &Rule) -> bool {
 #[must_use]
 pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+/// The rules that a run judges by: all, or those that are selected, less those that are ignored. Both name rules, or
+/// patterns such as `dangerous-call/force-push`.
+///
+/// # Errors
+/// In words: a name that is none, a rule that cannot be turned off, or that no rule is left.
+pub fn selection(select: &[String], ignore: &[String]) -> Result<Selection, String> {
+    let patterns: Vec<&'static str> = dangerous_call::patterns().chain(secret_exposed::patterns()).collect();
+    Selection::new(select, ignore, Known { rules: &RULES, patterns: &patterns })
 }
 
 /// The id of a pattern of a rule that has several, as suppressions name it: `dangerous-call/force-push`.

@@ -131,6 +131,14 @@ impl Traits {
         Traits { tools, ignore_args, ignore_response, defaults }
     }
 
+    /// The same with fields that make no difference in arguments and results of every tool.
+    #[must_use]
+    pub fn ignoring(mut self, fields: &[Pointer]) -> Traits {
+        self.ignore_args.extend_from_slice(fields);
+        self.ignore_response.extend_from_slice(fields);
+        self
+    }
+
     /// Whether nobody said anything of any tool.
     #[must_use]
     pub fn is_plain(&self) -> bool {

@@ -32,6 +32,7 @@ fn command_line_reference() {
         "redact",
         "formats",
         "verify",
+        "stats",
         "keygen",
         "trace proxy",
         "trace run",

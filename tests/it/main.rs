@@ -35,6 +35,8 @@ mod refusals;
 mod registry;
 mod robust;
 mod security;
+mod selection;
+mod sessions;
 mod shell;
 mod signing;
 #[cfg(unix)]

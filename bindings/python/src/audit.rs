@@ -353,6 +353,7 @@ pub(crate) fn audit(
         fail_on: level(fail_on)?,
         min_level: level(min_level)?,
         allow_empty,
+        rules: toolreplay::rules::selection(&config.select, &config.ignore).map_err(PyValueError::new_err)?,
         suppressions: config.suppressions,
         today: Some(today()),
         ..Settings::everything()

@@ -72,6 +72,15 @@ pub(crate) struct AuditArgs {
     #[command(flatten)]
     pub(crate) importing: Importing,
 
+    /// Judge by these rules alone, or by patterns of theirs such as dangerous-call/force-push; repeatable, or with commas
+    /// between. Rules about broken evidence stay on
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub(crate) select: Vec<String>,
+
+    /// Turn these rules off, or patterns of theirs; repeatable, or with commas between
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub(crate) ignore: Vec<String>,
+
     /// Lowest level that makes the exit code 1 [default: warning]
     #[arg(long, value_name = "LEVEL", value_parser = level_parser())]
     pub(crate) fail_on: Option<Level>,
@@ -416,6 +425,45 @@ pub(crate) struct ToolsArgs {
 
     #[command(flatten)]
     pub(crate) importing: Importing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Recordings of any format, transcripts, folders of them and globs; '-' is standard input
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// A table, or JSON that 'toolreplay schema stats' describes
+    #[arg(long, value_enum, default_value_t = TableFormat::Text, value_name = "FORMAT")]
+    pub(crate) format: TableFormat,
+
+    /// Write to a file instead, whole or not at all
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Let a run pass that found not a single call
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::limits::Limits;
 use toolreplay::report::Format;
-use toolreplay::rules::guards_evidence;
+use toolreplay::rules::{self, PERMISSION_OVERREACH, guards_evidence};
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
 use toolreplay::signature::Trust;
@@ -55,6 +55,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
         changes.extend(more);
     }
+    let selected = rules::selection(&args.select, &args.ignore).map_err(|what| anyhow!("{what}"))?;
+    if args.scope.is_none() && args.select.iter().any(|id| id == PERMISSION_OVERREACH.id) {
+        bail!("'{}' is selected, and needs a scope; name one with --scope", PERMISSION_OVERREACH.id);
+    }
     let traits = config.config.traits();
     let mut mutators = ToolSet::default_mutators();
     args.mutators.names.iter().for_each(|name| mutators.insert(name));
@@ -65,6 +69,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let settings = Settings {
         fail_on: args.fail_on.unwrap_or(Level::Warning),
         min_level: args.min_level.unwrap_or(Level::Note),
+        rules: selected,
         suppressions: config.config.suppressions,
         today: Some(today()),
         allow_empty: args.allow_empty,
@@ -278,6 +283,11 @@ impl Loaded {
         }
         args.signing.require_signature |= config.require_signature.unwrap_or(false);
         args.mutators.names.extend(config.mutators.iter().cloned());
+        for (own, configured) in [(&mut args.select, &config.select), (&mut args.ignore, &config.ignore)] {
+            if own.is_empty() {
+                own.clone_from(configured);
+            }
+        }
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
         args.allow_empty |= config.allow_empty.unwrap_or(false);

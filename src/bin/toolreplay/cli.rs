@@ -2,7 +2,7 @@
 
 use crate::args::{
     AuditArgs, Common, CompletionsArgs, ExplainArgs, FormatsArgs, ImportArgs, KeygenArgs, RedactArgs, ReplayArgs,
-    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, ToolsArgs, VerifyArgs,
+    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs,
 };
 use crate::policy::PolicyCommand;
 use crate::trace::TraceCommand;
@@ -36,7 +36,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Audit files, folders and globs with every rule: the command for CI
-    Audit(AuditArgs),
+    Audit(Box<AuditArgs>),
     /// Judge transcripts against themselves: changed answers and redundant calls
     Replay(ReplayArgs),
     /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Record an agent's model requests, and show recordings
     Trace(TraceCommand),
+    /// Count calls, failures, repeats, time and tokens of recordings, by tool, agent and session
+    Stats(StatsArgs),
     /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
     Tools(ToolsArgs),
     /// Say what a rule means, why it matters and what to do

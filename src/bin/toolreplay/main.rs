@@ -27,6 +27,8 @@ mod keygen;
 mod redact;
 mod formats;
 mod tools;
+mod sessions;
+mod stats;
 mod explain;
 mod schema;
 mod policy;
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
     };
     let common = cli.common;
     let outcome = match cli.command {
-        Command::Audit(args) => audit::run(args, &common),
+        Command::Audit(args) => audit::run(*args, &common),
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Keygen(args) => keygen::run(&args),
         Command::Policy(args) => args.run(&common),
         Command::Trace(args) => args.run(&common),
+        Command::Stats(args) => stats::run(&args, &common),
         Command::Tools(args) => tools::run(&args, &common),
         Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),

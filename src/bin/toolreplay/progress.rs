@@ -1,13 +1,28 @@
-//! A line on standard error for long work, on a terminal only.
+//! A line on standard error for long work, on a terminal only: never in a log.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use toolreplay::audit::Progress;
 
-/// Runs `work`, and shows from the second second on how far it is.
+/// Runs an audit, and shows from the second second on how far it is.
 pub(crate) fn shown<T>(files: usize, progress: &Progress, work: impl FnOnce() -> T) -> T {
+    let line = || {
+        let (read, bytes) = (progress.files.load(Ordering::Relaxed), progress.bytes.load(Ordering::Relaxed));
+        format!("auditing: {read} of {files} files, {} MB read", bytes / 1_000_000)
+    };
+    drawn(&line, work)
+}
+
+/// Runs work on files one after the other, which says how many of them are done, and shows that.
+pub(crate) fn counted<T>(what: &str, files: usize, work: impl FnOnce(&dyn Fn(usize)) -> T) -> T {
+    let done = AtomicUsize::new(0);
+    let line = || format!("{what}: {} of {files} files", done.load(Ordering::Relaxed));
+    drawn(&line, || work(&|count| done.store(count, Ordering::Relaxed)))
+}
+
+fn drawn<T>(line: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
     }
@@ -17,9 +32,7 @@ pub(crate) fn shown<T>(files: usize, progress: &Progress, work: impl FnOnce() ->
             let mut wait = Duration::from_secs(1);
             let mut drawn = false;
             while waiting.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                let (read, megabytes) =
-                    (progress.files.load(Ordering::Relaxed), progress.bytes.load(Ordering::Relaxed) / 1_000_000);
-                let _ = write!(io::stderr(), "\r\x1b[Kauditing: {read} of {files} files, {megabytes} MB read");
+                let _ = write!(io::stderr(), "\r\x1b[K{}", line());
                 let _ = io::stderr().flush();
                 drawn = true;
                 wait = Duration::from_millis(200);

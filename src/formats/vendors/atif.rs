@@ -89,6 +89,9 @@ fn one(step: Value<'_>, thread: Option<&str>, known: &[String], out: &mut Out<'_
     let results = out.listed(observation.and_then(|observation| observation.get("results")), "results");
     let calls = out.listed(calls, "tool_calls");
     out.odd_members(step, &["tool_calls"], "step");
+    if copied.and_then(Value::as_bool) != Some(true) {
+        out.usage(step.get("metrics"), None, thread);
+    }
     // a step that calls itself a copy is one only if what it repeats is there
     let copied = copied.and_then(Value::as_bool) == Some(true);
     let time = claude_code::time_of(time);

@@ -210,6 +210,7 @@ fn execution<'a>(record: Value<'a>, at: Value<'a>, start: bool, tagless: bool, o
     let truncated = truncated.and_then(Value::as_bool) == Some(true);
     let part = |name: &str| data.and_then(|data| data.get(name));
     let id = text(span);
+    out.moment(claude_code::time_of(time));
     if start {
         let input = Part::of(part("input").or(data), truncated, tagless);
         let mut call = Call::new(at, text(name).unwrap_or_default(), input.args());
@@ -276,6 +277,7 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
         data.map(|data| members(data, &names, at, out)).unwrap_or_default();
     out.event(Event::ScopeNamed(trace.into()));
     out.event(Event::Replied(trace.into()));
+    out.usage(response.and_then(|response| response.get("usage")), Some(trace), None);
     out.event(Event::Window);
     let profiles: [&'static Profile; 2] = match text(name).as_deref() {
         Some("anthropic_messages") => [&claude_code::PROFILE, &anthropic::PROFILE],

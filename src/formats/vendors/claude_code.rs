@@ -267,7 +267,9 @@ impl Frame {
 
 /// The calls and answers of a message. `rich` is the structured answer beside it.
 pub(in crate::formats) fn blocks(message: Value<'_>, rich: Option<Value<'_>>, frame: &Frame, out: &mut Out<'_>) {
-    let [id, content] = message.fields(&["id", "content"]);
+    let [id, content, used] = message.fields(&["id", "content", "usage"]);
+    out.moment(frame.time);
+    out.usage(used, id.and_then(Value::as_str).as_deref(), frame.thread.as_deref());
     let turn = id.and_then(Value::as_str).map(Cow::into_owned).or_else(|| frame.turn.clone());
     let Some(content) = content else { return };
     let names = ["type", "id", "name", "input", "server_name", "tool_use_id", "content", "is_error"];

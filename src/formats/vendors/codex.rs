@@ -139,6 +139,7 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let [kind, payload, time] = out.fields(record, &["type", "payload", "timestamp"]);
     let time = claude_code::time_of(time);
+    out.moment(time);
     let Some(payload) = payload else {
         if kind.is_some() && !responses::item(record, time, Flags::default(), read_answer, out) {
             responses::silent(record, out);
@@ -255,6 +256,8 @@ fn event(payload: Value<'_>, time: Option<i64>, out: &mut Out<'_>) {
             repeat(&tool, args, body, error.is_some(), out);
         }
         "user_message" => out.apart(Apart::Person, None),
+        // the sum so far
+        "token_count" => out.usage(payload.path(&["info", "total_token_usage"]), Some("total"), None),
         "web_search_end" => {
             // as the item says it, which may have no id
             let made = view::made(&[("query", field("query"))]).replacen('}', ",\"type\":\"search\"}", 1);

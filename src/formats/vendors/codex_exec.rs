@@ -49,6 +49,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     match (&*kind, item) {
         // ids begin anew with each run
         ("thread.started", _) => out.event(Event::Scope),
+        // the sum so far
+        ("turn.completed", _) => out.usage(event.get("usage"), Some("total"), None),
         ("item.started" | "item.updated" | "item.completed", Some(item)) => one(item, kind == "item.completed", out),
         _ => {}
     }

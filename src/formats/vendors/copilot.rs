@@ -56,6 +56,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     let [kind, data, time, agent] = record.fields(&["type", "data", "timestamp", "agentId"]);
     let (Some(kind), Some(data)) = (text(kind), data) else { return };
     let time = claude_code::time_of(time);
+    out.moment(time);
     // older versions name the call that started the agent, newer ones the agent
     let agent = text(agent).filter(|agent| !agent.is_empty());
     let thread = data.str_at("parentToolCallId").or_else(|| agent.clone());
@@ -106,6 +107,12 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             }
         }
         "user.message" => out.apart(Apart::Person, None),
+        "assistant.usage" => {
+            let tokens = ["inputTokens", "outputTokens", "cacheReadTokens"];
+            // its cost is counted in requests, not in money
+            let said = view::made(&tokens.map(|name| (name, data.get(name))));
+            out.usage(view::only_value(said.as_bytes()).ok(), None, thread.as_deref());
+        }
         "session.truncation" | "session.compaction_complete" => {
             out.note(Code::Compacted, "", record, "earlier calls are still in the file");
             out.apart(Apart::Compaction, None);

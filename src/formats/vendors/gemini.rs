@@ -125,7 +125,9 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             });
         }
         "tool_result" => {
-            let [id, status, output, error] = out.fields(record, &["tool_id", "status", "output", "error"]);
+            let [id, status, output, error, time] =
+                out.fields(record, &["tool_id", "status", "output", "error", "timestamp"]);
+            out.moment(claude_code::time_of(time));
             let body = match error.filter(|error| !error.is_null()) {
                 Some(error) => Body::Made(view::made(&[("error", Some(error)), ("output", output)])),
                 None => Body::Value(output),
@@ -142,6 +144,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 fn one(message: Value<'_>, out: &mut Out<'_>) {
     let [id, calls, time, kind] = message.fields(&["id", "toolCalls", "timestamp", "type"]);
     out.odd_members(message, &["toolCalls"], "message");
+    out.usage(message.get("tokens"), text(id).as_deref(), None);
     if kind.is_some_and(|kind| kind.is("user")) {
         out.apart(Apart::Person, None);
     }

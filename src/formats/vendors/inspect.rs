@@ -57,10 +57,13 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
 }
 
 fn sample(sample: Value<'_>, out: &mut Out<'_>) {
-    let [events, messages, attachments, retries] =
-        sample.fields(&["events", "messages", "attachments", "error_retries"]);
+    let [events, messages, attachments, retries, used] =
+        sample.fields(&["events", "messages", "attachments", "error_retries", "model_usage"]);
     out.event(Event::Scope);
     let mut reader = Reader { attachments, calls: 0 };
+    for (_, of_model) in used.into_iter().flat_map(Value::members) {
+        out.usage(Some(of_model), None, None);
+    }
     for retry in retries.into_iter().flat_map(Value::items) {
         out.note(Code::UnknownRecord, "failed attempt", retry, "calls before its last model event are not recorded");
         retry.get("events").into_iter().flat_map(Value::items).for_each(|event| reader.event(event, out));
@@ -130,6 +133,7 @@ impl Reader<'_> {
             ],
         );
         self.calls += 1;
+        out.ended(claude_code::time_of(event.get("completed")));
         let arguments = arguments.map(|arguments| self.attached(arguments, out));
         let noted = out.call(Call {
             id: text(id),

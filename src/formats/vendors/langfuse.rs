@@ -47,6 +47,17 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
     }
 }
 
+/// What a request to a model used.
+fn used(observation: Value<'_>, trace: Box<str>, id: Option<&str>, out: &mut Out<'_>) {
+    let [details, usage, costs, cost] =
+        observation.fields(&["usageDetails", "usage", "costDetails", "calculatedTotalCost"]);
+    out.event(Event::ScopeNamed(trace));
+    let details = details.filter(|details| details.members().next().is_some());
+    out.usage(details.or(usage), id, None);
+    let cost = view::made(&[("cost", costs.and_then(|costs| costs.get("total")).or(cost))]);
+    out.usage(view::only_value(cost.as_bytes()).ok(), id, None);
+}
+
 fn one(observation: Value<'_>, out: &mut Out<'_>) {
     let [id, trace, kind, name, start, level, words, input, output, metadata] = out.fields(
         observation,
@@ -66,6 +77,9 @@ fn one(observation: Value<'_>, out: &mut Out<'_>) {
         attributes.filter(|attributes| attributes.is_object()).map(Attributes::of_object).unwrap_or_default();
     let is_kind = |name: &str| kind.is_some_and(|kind| kind.is(name));
     if !is_kind("TOOL") && !attributes.is_tool() && !spans::is_tool_name(&name) {
+        if is_kind("GENERATION") {
+            used(observation, text(trace).unwrap_or_default().into(), text(id).as_deref(), out);
+        }
         if is_kind("SPAN") || is_kind("EVENT") {
             spans::left_out(&name, observation, out);
         }
@@ -85,6 +99,7 @@ fn one(observation: Value<'_>, out: &mut Out<'_>) {
             tool: attributes.tool(&name),
             thread: None,
             time: claude_code::time_of(start),
+            ended: claude_code::time_of(observation.get("endTime")),
             args: if given(input) { input } else { attributes.args() },
             result: if given(output) { output } else { attributes.result() },
             failed,
@@ -139,6 +154,7 @@ fn several(
                 tool: text(name).unwrap_or_default().into_owned(),
                 thread: None,
                 time,
+                ended: None,
                 args: args.or(arguments),
                 result: result.and_then(|result| result.get("content")),
                 failed: result.is_some_and(|result| result.get("status").is_some_and(|status| status.is("error"))),

@@ -93,6 +93,8 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         return counted(record, out);
     }
     let parts: Vec<Value<'_>> = [request, response, message].into_iter().flatten().filter(is_message).collect();
+    // the time of a record with both is that of neither alone
+    out.moment(time.filter(|_| parts.len() == 1));
     for part in &parts {
         one(*part, &session, time, out);
     }

@@ -69,6 +69,7 @@ pub(in crate::formats) fn each_conversation(
             Some(messages) => {
                 out.conversation(messages);
                 each(messages, out);
+                out.usage(row.get("usage").or_else(|| row.path(&["response", "usage"])), None, None);
             }
             None => out.unknown("no conversation", row),
         }

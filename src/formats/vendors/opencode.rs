@@ -86,6 +86,14 @@ const SILENT: [&str; 14] = [
     "error",
 ];
 
+/// What a step used of a model.
+fn used(part: Value<'_>, id: Option<Value<'_>>, out: &mut Out<'_>) {
+    let key = text(id);
+    out.usage(part.get("tokens"), key.as_deref(), None);
+    let cost = view::made(&[("cost", part.get("cost"))]);
+    out.usage(view::only_value(cost.as_bytes()).ok(), key.as_deref(), None);
+}
+
 fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     let [kind, call_id, tool, state, own_message, part_id] =
         out.fields(part, &["type", "callID", "tool", "state", "messageID", "id"]);
@@ -93,6 +101,9 @@ fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
     let id = part_id.filter(|id| id.is_string()).or(call_id);
     if kind.is_some_and(|kind| kind.is("compaction")) {
         out.apart(Apart::Compaction, None);
+    }
+    if kind.is_some_and(|kind| kind.is("step-finish") || kind.is("step_finish")) {
+        used(part, id, out);
     }
     let (true, Some(state)) = (kind.is_some_and(|kind| kind.is("tool")), state) else {
         if !kind.and_then(Value::as_str).is_some_and(|kind| SILENT.contains(&&*kind)) {
@@ -127,6 +138,8 @@ fn one(part: Value<'_>, message: Option<&str>, out: &mut Out<'_>) {
         out.note(Code::Compacted, "result", part, "the result was later hidden from the model");
     }
     let error = error.filter(|error| !error.is_null());
+    let end = time.and_then(|time| time.get("end")).and_then(Value::as_i64);
+    out.ended(end.and_then(|end| end.checked_mul(1_000_000)));
     let body = match (&*text(status).unwrap_or_default(), error) {
         ("pending" | "running", None) => return,
         (_, Some(error)) => Body::Made(view::made(&[("error", Some(error))])),

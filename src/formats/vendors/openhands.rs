@@ -83,6 +83,8 @@ fn extract(event: Value<'_>, out: &mut Out<'_>) {
         }
         return;
     }
+    out.moment(claude_code::time_of(event.get("timestamp")));
+    out.usage(event.path(&["llm_metrics", "accumulated_token_usage"]), Some("total"), None);
     match event.str_at("kind") {
         Some(kind) => new_event(event, &kind, out),
         None => old_event(event, out),

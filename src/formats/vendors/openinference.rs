@@ -30,12 +30,25 @@ fn recognise(value: Value<'_>, _document: bool) -> Option<&'static str> {
 }
 
 fn extract(span: Value<'_>, out: &mut Out<'_>) {
-    let [context, kind, name, attributes, start, status, words] =
-        span.fields(&["context", "span_kind", "name", "attributes", "start_time", "status_code", "status_message"]);
+    let [context, kind, name, attributes, start, end, status, words] = span.fields(&[
+        "context",
+        "span_kind",
+        "name",
+        "attributes",
+        "start_time",
+        "end_time",
+        "status_code",
+        "status_message",
+    ]);
     let attributes = attributes.map(Attributes::of_object).unwrap_or_default();
     out.event(Event::ByTime);
     let is_tool = attributes.is_tool() || text(name).is_some_and(|name| spans::is_tool_name(&name));
     if !kind.is_some_and(|kind| kind.is("TOOL")) && !is_tool {
+        if kind.is_some_and(|kind| kind.is("LLM")) {
+            let part = |name: &str| context.and_then(|context| context.str_at(name));
+            out.event(Event::ScopeNamed(part("trace_id").unwrap_or_default().into()));
+            attributes.used(part("span_id").as_deref(), out);
+        }
         return spans::left_out(&text(name).unwrap_or_default(), span, out);
     }
     let part = |name: &str| context.and_then(|context| context.str_at(name)).unwrap_or_default().into_owned();
@@ -49,6 +62,7 @@ fn extract(span: Value<'_>, out: &mut Out<'_>) {
             tool: attributes.tool(&text(name).unwrap_or_default()),
             thread: None,
             time: claude_code::time_of(start),
+            ended: claude_code::time_of(end),
             // Phoenix keeps the parameters' schema apart from what was given
             args: attributes.get("input.value").or_else(|| attributes.args()),
             result: attributes.result(),

@@ -72,6 +72,7 @@ struct Span<'a> {
     own: String,
     trace: String,
     time: Option<i64>,
+    ended: Option<i64>,
     attributes: Attributes,
     error: Option<String>,
 }
@@ -197,6 +198,9 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
         if !span.is_tool() {
             if !span.attributes.thinks() {
                 spans::left_out(&span.name, span.value, out);
+            } else if !span.attributes.is_agent() {
+                out.event(Event::ScopeNamed(span.trace.as_str().into()));
+                span.attributes.used(Some(&span.own), out);
             }
             continue;
         }
@@ -219,6 +223,7 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
                 tool: span.tool(),
                 thread: agents.first().filter(|_| agents.len() > 1).map(|agent| format!("agent:{agent}")),
                 time: span.time,
+                ended: span.ended,
                 args: family().find_map(|span| span.attributes.args()).or(told.args()),
                 result: family().find_map(|span| span.attributes.result()).or(told.result()),
                 failed: span.error.is_some(),
@@ -309,6 +314,7 @@ fn left_in_messages(all: &[Span<'_>], said: &BTreeMap<(String, String), Said>, o
                 tool: call.tool.clone(),
                 thread: None,
                 time: span.time,
+                ended: None,
                 args: call.args(),
                 result: call.result(),
                 failed: false,
@@ -359,6 +365,8 @@ fn read<'a>(span: Value<'a>, out: &mut Out<'_>) -> Span<'a> {
     if dropped.and_then(Value::as_i64).is_some_and(|count| count > 0) {
         out.note(Code::Truncated, "dropped attributes", span, "the exporter left attributes out");
     }
+    let [end, snake_end] = span.fields(&["endTimeUnixNano", "end_time"]);
+    let end = end.or(snake_end);
     let attributes = Attributes::of(attributes.or(tags));
     let code = status.and_then(|status| status.get("code").or_else(|| status.get("status_code")));
     let failed = attributes.is_error()
@@ -372,6 +380,7 @@ fn read<'a>(span: Value<'a>, out: &mut Out<'_>) -> Span<'a> {
         own: string(own.or(snake_own).or(jaeger_own)),
         trace: string(trace.or(snake_trace).or(jaeger_trace)),
         time: start.or(snake_start).or(jaeger_start).and_then(nanos),
+        ended: end.and_then(nanos),
         attributes,
         error: failed.then_some(error),
     }

@@ -79,6 +79,7 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             list(part, out);
         }
     }
+    out.usage(record.get("usage").or_else(|| response?.get("usage")), None, None);
     match (output, response.map(|response| response.get("output"))) {
         (None, None) => out.unknown("neither a response nor items", record),
         (None, Some(None)) => out.unknown("response without 'output'", record),

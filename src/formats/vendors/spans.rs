@@ -103,6 +103,27 @@ impl Attributes {
             || self.is("openinference.span.kind", "AGENT")
     }
 
+    /// Whether the span stands for an agent, so that what it used is the sum of the spans below it.
+    pub(in crate::formats) fn is_agent(&self) -> bool {
+        self.is("gen_ai.operation.name", "invoke_agent") || self.is("openinference.span.kind", "AGENT")
+    }
+
+    /// Hands on what the span's request to a model used. `own` names the span.
+    pub(in crate::formats) fn used(&self, own: Option<&str>, out: &mut Out<'_>) {
+        const NAMES: [&str; 8] = [
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.prompt_tokens",
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "llm.token_count.prompt",
+            "llm.token_count.completion",
+            "llm.token_count.prompt_details.cache_read",
+            "llm.cost.total",
+        ];
+        let said = view::made(&NAMES.map(|name| (name, self.get(name))));
+        out.usage(view::only_value(said.as_bytes()).ok(), own, None);
+    }
+
     /// Whether the span says that it failed.
     pub(in crate::formats) fn is_error(&self) -> bool {
         self.get("error").is_some_and(|error| error.as_bool() == Some(true))
@@ -199,6 +220,8 @@ pub(in crate::formats) struct SpanCall<'a> {
     pub(in crate::formats) tool: String,
     pub(in crate::formats) thread: Option<String>,
     pub(in crate::formats) time: Option<i64>,
+    /// When it ended.
+    pub(in crate::formats) ended: Option<i64>,
     pub(in crate::formats) args: Option<Value<'a>>,
     pub(in crate::formats) result: Option<Value<'a>>,
     pub(in crate::formats) failed: bool,
@@ -221,6 +244,7 @@ pub(in crate::formats) fn emit(call: &SpanCall<'_>, out: &mut Out<'_>) {
         (None, Some(error)) => Body::Made(format!("{{\"error\":{error}}}")),
         (None, None) => return,
     };
+    out.ended(call.ended);
     let mut answer = ToolResult::new(call.at, To::Call(noted), body);
     answer.failed = call.failed;
     answer.unobserved = call.flags.has(Flags::UNOBSERVED);

@@ -6,7 +6,7 @@ use crate::formats::Format;
 use crate::formats::event::{Mark, Reason};
 use crate::formats::normalize::{Apart, Event, Out};
 use crate::formats::warnings::Code;
-use crate::json::view::Value;
+use crate::json::view::{self, Value};
 
 /// The output of Claude Code as a stream.
 pub(in crate::formats) static STREAM_JSON: Format = Format {
@@ -65,6 +65,9 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
             claude_code::blocks(message, rich, &Frame::claude(thread, None), out);
         }
         "result" => {
+            // its tokens are those of the messages; what they cost only it says
+            let cost = view::made(&[("total_cost_usd", record.get("total_cost_usd"))]);
+            out.usage(view::only_value(cost.as_bytes()).ok(), Some("result"), None);
             for denial in denials.into_iter().flat_map(Value::items) {
                 if let Some(id) = denial.str_at("tool_use_id") {
                     out.event(Event::MarkId(id.into(), Mark::NotExecuted(Reason::PermissionDenied)));

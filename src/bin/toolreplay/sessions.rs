@@ -1,0 +1,74 @@
+//! Recordings that are counted, compared or looked at rather than judged: finding them, their configuration, reading them.
+
+use crate::args::{Common, Importing, Mutators};
+use crate::exit;
+use crate::inputs::{self, Surroundings};
+use crate::progress;
+use anyhow::{Context as _, anyhow, bail};
+use std::path::{Path, PathBuf};
+use toolreplay::audit::{Failure, Input, sessions};
+use toolreplay::config::{Config, FILE_NAME};
+use toolreplay::engine::Ruleset;
+use toolreplay::formats;
+use toolreplay::sanitize::visible;
+use toolreplay::session::{self, Session};
+use toolreplay::tools::{ToolSet, Traits};
+
+/// The configuration that is named, else the nearest one from the working directory up to the root of the repository.
+pub(crate) fn configuration(place: &Surroundings, named: Option<&Path>, none: bool) -> anyhow::Result<Config> {
+    let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(place.bounds()));
+    let found = || folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.symlink_metadata().is_ok());
+    let path = match named {
+        Some(path) => Some(path.to_owned()),
+        None if none => None,
+        None => found(),
+    };
+    let Some(path) = path else { return Ok(Config::default()) };
+    let shown = visible(&path.display().to_string()).into_owned();
+    if !path.metadata().with_context(|| format!("cannot read {shown}"))?.is_file() {
+        bail!("cannot read {shown}: it is no regular file");
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
+    Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))
+}
+
+/// What is assumed of tools.
+pub(crate) fn ruleset(config: &Config, mutators: &Mutators, traits: Traits) -> Ruleset {
+    let mut known = ToolSet::default_mutators();
+    config.mutators.iter().chain(&mutators.names).for_each(|name| known.insert(name));
+    session::ruleset(traits, known)
+}
+
+/// The recordings behind paths, each with all its files, and how many files were left out.
+pub(crate) fn find(place: &Surroundings, paths: &[PathBuf], common: &Common) -> anyhow::Result<(Vec<Input>, u64)> {
+    if paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        bail!("standard input is named twice, and can be read only once");
+    }
+    let found = inputs::find(place, paths, formats::may_be_recording, false)?;
+    Ok((sessions(found.inputs, common.threads()), found.passed_over))
+}
+
+/// Reads recordings one after the other, and hands on what each came to. `take` gets the place of the input.
+pub(crate) fn each(
+    inputs: &[Input],
+    importing: Importing,
+    ruleset: &Ruleset,
+    common: &Common,
+    what: &str,
+    mut take: impl FnMut(usize, Result<Option<Session>, Failure>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let options = importing.options();
+    progress::counted(what, inputs.len(), |done| {
+        for (at, input) in inputs.iter().enumerate() {
+            take(at, session::read(input, &options, ruleset, common.threads()))?;
+            done(at + 1);
+        }
+        Ok(())
+    })
+}
+
+/// Says what keeps a recording from being read as a whole.
+pub(crate) fn say_failure(input: &Input, failure: &Failure) {
+    let named = failure.file.is_none();
+    exit::print_error(&if named { format!("{}: {failure}", input.shown) } else { failure.to_string() });
+}
