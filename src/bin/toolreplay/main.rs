@@ -7,6 +7,7 @@ mod inputs;
 mod args;
 mod output;
 mod guard;
+mod configuration;
 mod progress;
 mod git;
 mod blob;

@@ -1,6 +1,6 @@
 //! Claude Code's settings.
 
-use super::rules::{Rules, Says, call, ignore_pattern, json_file, list, pattern, says, url};
+use super::rules::{Rules, Says, call, ignore_pattern, json_file, list, pattern, url};
 use anyhow::bail;
 use serde_json::{Value, json};
 

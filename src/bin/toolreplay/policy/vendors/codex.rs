@@ -1,6 +1,6 @@
 //! Codex' rules, which are written in Starlark.
 
-use super::rules::{Rules, Says, call, list, pattern, says};
+use super::rules::{Rules, Says};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The options of Copilot CLI.
 
-use super::rules::{Command, Rules, Says, call, glob, pattern, says, url, words};
+use super::rules::{Command, Rules, Says, call, glob, pattern, url, words};
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use toolreplay::shell;

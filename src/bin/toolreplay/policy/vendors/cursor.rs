@@ -1,6 +1,6 @@
 //! Cursor's permissions.
 
-use super::rules::{Command, Rules, Says, call, glob, json_file, list, pattern, says, url, words};
+use super::rules::{Command, Rules, Says, call, glob, json_file, list, pattern, url, words};
 use anyhow::bail;
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! Gemini CLI's policies.
 
-use super::rules::{Command, Rules, Says, says, words};
+use super::rules::{Command, Rules, Says, words};
 use anyhow::{Context as _, anyhow, bail};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Gemini CLI's policies.
 pub(in crate::policy) fn gemini(text: &str, rules: &mut Rules) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use super::rules::{Rules, Says, glob, pattern, says};
 use anyhow::anyhow;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::marker::PhantomData;
 
 /// Members in the order of the file, which decides here and which a map would lose.

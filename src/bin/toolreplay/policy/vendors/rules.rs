@@ -16,14 +16,14 @@ pub(in crate::policy) struct Rules {
 
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
+pub(in crate::policy) enum Says {
     Allow,
     Ask,
     Deny,
 }
 
 /// A command pattern, as far as a prefix can say it.
-pub(super) enum Command {
+pub(in crate::policy) enum Command {
     /// Commands that start with these words.
     Prefix(Vec<String>),
     /// This command alone.
