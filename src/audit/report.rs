@@ -12,7 +12,7 @@ use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::rules::{MALFORMED_TRANSCRIPT, PERMISSION_OVERREACH, Selection, call_rules, guards_evidence};
 use crate::sanitize::{clip, visible};
-use crate::scope::Applied;
+use crate::scope::{Applied, Remark, RemarkKind};
 use crate::signature::{Standing, State};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,8 +81,10 @@ pub struct Report {
     pub judged_by: Vec<Digested>,
     /// The files, where somebody asked.
     pub subjects: Vec<Digested>,
-    /// What must be said besides: suppressions that did nothing.
+    /// What must be said besides: suppressions that did nothing, and each entry of the scope that did nothing.
     pub remarks: Vec<String>,
+    /// The same in few lines, for people.
+    pub short_remarks: Vec<ShortRemark>,
     /// What was looked at.
     pub coverage: Coverage,
     /// Rules, and patterns of rules, that were turned off.
@@ -95,10 +97,30 @@ pub struct Report {
     pub fail_on: Level,
     /// What comes of it.
     pub verdict: Verdict,
+    /// The address of the files of the revision that is audited, without a slash at its end.
+    pub source_url: Option<String>,
+}
+
+/// A remark for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortRemark {
+    /// What is said.
+    pub text: String,
+    /// Whether something should be done about it.
+    pub warns: bool,
+}
+
+impl ShortRemark {
+    fn warning(text: &str) -> ShortRemark {
+        ShortRemark { text: text.to_owned(), warns: true }
+    }
 }
 
 /// How many remarks on a scope file a report holds.
-const SCOPE_REMARKS: usize = 50;
+const SCOPE_REMARKS: usize = 1000;
+/// How many remarks of one kind are shown one by one, and how many where there are more.
+const EACH: usize = 5;
+const FIRST: usize = 3;
 
 impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
@@ -126,12 +148,12 @@ impl Report {
         let asides = asides(changes, inputs, &mut outcomes);
         let mut filter = FindingFilter::new(settings);
         let mut files = Vec::new();
-        let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
+        let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over.is_some()).count() as u64;
         // files that are left out must not shift the places of repeated files
-        let place = |copy: usize| outcomes[..copy].iter().filter(|outcome| !outcome.passed_over).count();
+        let place = |copy: usize| outcomes[..copy].iter().filter(|outcome| outcome.passed_over.is_none()).count();
         let sealed_copies: Vec<Option<usize>> = sealed_copies.into_iter().map(|copy| copy.map(place)).collect();
         for (input, (outcome, copy)) in inputs.iter().zip(outcomes.into_iter().zip(sealed_copies)) {
-            if outcome.passed_over {
+            if outcome.passed_over.is_some() {
                 continue;
             }
             let mut findings = outcome.judgement.findings;
@@ -197,12 +219,14 @@ impl Report {
             below_min_level: filter.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
+            short_remarks: remarks.iter().chain(&open_seals).map(|remark| ShortRemark::warning(remark)).collect(),
             remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
             rules_off: settings.rules.off().collect(),
             scope: None,
             fail_on: settings.fail_on,
             verdict,
+            source_url: None,
         };
         if passed_over > 0 {
             let files = plural(passed_over, "other file");
@@ -222,15 +246,27 @@ impl Report {
     pub fn held_against(&mut self, scope: &Applied) {
         self.scope = Some(hex::encode(scope.policy.sha256));
         let remarks = scope.policy.remarks(&scope.tally);
+        let line = |remark: &Remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text);
         let left_out = remarks.len().saturating_sub(SCOPE_REMARKS);
-        self.remarks.extend(
-            remarks
-                .iter()
-                .take(SCOPE_REMARKS)
-                .map(|remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text)),
-        );
+        self.remarks.extend(remarks.iter().take(SCOPE_REMARKS).map(line));
         if left_out > 0 {
-            self.remarks.push(format!("scope: {} more entries that did nothing", left_out));
+            self.remarks.push(format!("scope: {left_out} more entries that did nothing"));
+        }
+        for (kind, what) in [
+            (RemarkKind::Pointless, "entries that would do nothing in any run"),
+            (RemarkKind::AllowedNothing, "entries allow nothing that was called"),
+            (RemarkKind::DeniedNothing, "entries deny nothing that was called"),
+        ] {
+            let warns = kind != RemarkKind::DeniedNothing;
+            let own: Vec<&Remark> = remarks.iter().filter(|remark| remark.kind == kind).collect();
+            if own.len() <= EACH {
+                self.short_remarks.extend(own.iter().map(|remark| ShortRemark { text: line(remark), warns }));
+                continue;
+            }
+            let first = own.iter().take(FIRST);
+            let first: Vec<String> = first.map(|remark| format!("{} on line {}", remark.entry, remark.line)).collect();
+            let text = format!("scope: {} {what}: {}, …", own.len(), first.join(", "));
+            self.short_remarks.push(ShortRemark { text, warns });
         }
     }
 
@@ -239,6 +275,14 @@ impl Report {
         if files > 0 {
             let files = plural(files, "other file");
             self.coverage.not_judged.push(format!("{files} in folders, by their names no transcripts"));
+        }
+    }
+
+    /// Notes recordings that were left out because the base revision has them as they are.
+    pub fn untouched(&mut self, recordings: u64) {
+        if recordings > 0 {
+            let recordings = plural(recordings, "recording");
+            self.coverage.not_judged.push(format!("{recordings} that the base revision has as they are"));
         }
     }
 
@@ -288,8 +332,14 @@ impl Report {
 
 /// Gives each change to the input it is about; the other ones come back as files of their own.
 fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> Vec<FileReport> {
-    let places: HashMap<&str, usize> =
-        inputs.iter().enumerate().map(|(place, input)| (input.from_root.as_str(), place)).collect();
+    // what is said of a file that is no recording is not left out with it
+    let is_reported = |place: usize| outcomes.get(place).is_some_and(|outcome| outcome.passed_over.is_none());
+    let places: HashMap<&str, usize> = inputs
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| is_reported(*place))
+        .map(|(place, input)| (input.from_root.as_str(), place))
+        .collect();
     let mut files: Vec<FileReport> = Vec::new();
     for change in changes {
         if let Some(&place) = places.get(change.from_root.as_str()) {

@@ -14,6 +14,7 @@ use crate::call::Print;
 use crate::finding::ArgumentPlace;
 use crate::json;
 use crate::json::view::{self, Fault, Spot, Value};
+use crate::rules::MAIN_AGENT;
 use crate::transcript::utf16_width;
 
 /// Base64 text longer than this, in bytes, is replaced by its hash.
@@ -339,7 +340,11 @@ impl<'a> Out<'a> {
                 Args::Text(Some(value)) | Args::Free(_, value) => ground.locate(value, pointer),
                 _ => None,
             };
-            let around = Around { cwd: self.cwd.as_deref(), agent: call.thread.as_deref(), locate: &locate };
+            let own = self.options.threads.get(&self.file).map(String::as_str);
+            let agent = call.thread.as_deref().or(own);
+            // the kinds of sub-agents, and who started them, may stand anywhere
+            let agents: Option<&[&str]> = if agent.is_none() { Some(&[MAIN_AGENT]) } else { None };
+            let around = Around { cwd: self.cwd.as_deref(), agent, agents, locate: &locate };
             let facts = facts::of_call(ruleset, self.profile, &call.tool, &tool, value, around);
             (effect, poll) = (facts.effect, facts.poll);
             facts

@@ -140,6 +140,11 @@ pub(crate) enum Event {
         call: Box<str>,
         thread: Box<str>,
     },
+    /// The agent with this thread is one of this name or kind.
+    Kind {
+        thread: Box<str>,
+        kind: Box<str>,
+    },
     /// The session that records belong to, and what it means if there is another one.
     Session(Box<str>, Location, Code),
     /// What is known of a call in the same value that has no answer.

@@ -22,9 +22,9 @@ mod recording;
 
 #[cfg(feature = "proxy")]
 pub(crate) use checks::base64;
-pub use finder::{Finder, find_shapes, hidden, may_hold};
+pub use finder::{Finder, find_likely, find_shapes, hidden, may_hold};
 pub use found::{Certainty, Kind, Match};
-pub use mask::{Masker, is_mark};
+pub use mask::{Masker, is_mark, number};
 pub use masked::masked;
 pub use named::{NAMED, Named, describe};
 pub use names::{fold, is_secret_name, is_token_name};

@@ -6,7 +6,7 @@ use crate::configuration;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
 use crate::output;
-use crate::{attest, changes, guard, progress, recordings, scope, signing, unread};
+use crate::{attest, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
-        Some(path) => Some(Arc::new(Applied::from(read_scope(path, &place, base.as_ref(), &mut changes)?))),
+        Some(path) => {
+            let policy = read_scope(path, &place, base.as_ref(), &mut changes)?;
+            Some(Arc::new(Applied { home: config.config.home.clone(), ..Applied::from(policy) }))
+        }
         None => None,
     };
     let trust = match &args.signing.trust {
@@ -55,6 +58,13 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         unknown = changed.unknown;
         let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
         changes.extend(more);
+    }
+    let untouched = match base.as_ref().filter(|_| args.changed_only) {
+        Some(base) => touched::keep(base, &place, &mut found.inputs)?,
+        None => Vec::new(),
+    };
+    if args.changed_only && args.baseline.is_some() {
+        bail!("--changed-only judges a part, and a baseline covers all: take one of them");
     }
     let selected = rules::selection(&args.select, &args.ignore).map_err(|what| anyhow!("{what}"))?;
     if args.scope.is_none() && args.select.iter().any(|id| id == PERMISSION_OVERREACH.id) {
@@ -73,7 +83,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         rules: selected,
         suppressions: config.config.suppressions,
         today: Some(today()),
-        allow_empty: args.allow_empty,
+        // what was there and was not touched was found, so this is no run over nothing
+        allow_empty: args.allow_empty || found.inputs.is_empty() && !untouched.is_empty(),
         baseline: baseline.flatten(),
         baseline_path: args.baseline.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
     };
@@ -84,9 +95,15 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
-    changes.extend(unread::find(&place, &args.paths, &found.inputs));
+    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &untouched, args.strict));
+    // where git cannot be asked, that is said
+    let checked_out = checkout::changes(&place, &found.inputs, &outcomes);
+    let not_compared = checked_out.as_ref().err().map(ToString::to_string);
+    changes.extend(checked_out.unwrap_or_default());
+    let left_out = passed_over(&found.inputs, &outcomes);
     let required = args.signing.require_signature;
-    if required && !args.allow_empty && !outcomes.iter().any(|outcome| outcome.chain.is_some()) {
+    if required && !args.allow_empty && untouched.is_empty() && !outcomes.iter().any(|outcome| outcome.chain.is_some())
+    {
         bail!(
             "a signature is required, and no sealed transcript was found that could have one; check the paths, or say \
              --allow-empty if that is meant"
@@ -105,6 +122,15 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         report.held_against(scope);
     }
     report.pass_over(found.passed_over);
+    report.untouched(untouched.len() as u64);
+    report.source_url = args.source_url.take();
+    if let Some(why) = not_compared {
+        let what = format!("whether attributes of git changed what is checked out: {}", visible(&why));
+        report.coverage.not_judged.push(what);
+    }
+    if args.strict {
+        left_out.iter().for_each(|what| report.remarks.push(what.clone()));
+    }
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
@@ -118,11 +144,29 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
     let code = output::finish(&report, &targets, found.alone, common)?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
     }
     Ok(code)
+}
+
+/// Files in folders that are passed over and named, with --strict.
+const NAMED: usize = 100;
+
+/// What was passed over in folders for what it holds, and why.
+fn passed_over(inputs: &[Input], outcomes: &[Outcome]) -> Vec<String> {
+    let strangers =
+        inputs.iter().zip(outcomes).filter_map(|(input, outcome)| Some((input, outcome.passed_over.as_ref()?)));
+    let mut said: Vec<String> = strangers
+        .map(|(input, stranger)| format!("{} is no recording, and was not read: {}", input.shown, stranger.why))
+        .collect();
+    let more = said.len().saturating_sub(NAMED);
+    said.truncate(NAMED);
+    if more > 0 {
+        said.push(format!("{more} more files are no recordings, and were not read"));
+    }
+    said
 }
 
 /// Reads a baseline, with a base revision as that one has it: a revision must not bring what excuses it. `None`: there is
@@ -280,6 +324,7 @@ impl Loaded {
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
         args.allow_empty |= config.allow_empty.unwrap_or(false);
+        args.strict |= config.strict.unwrap_or(false);
         let limits = Limits::default();
         let importing = &mut args.importing;
         for (key, text, most, taken) in [

@@ -118,6 +118,12 @@ impl Pairing {
                 self.hints.insert(tool, effect);
             }
             Event::Started { call, thread } => self.started.entry(call).or_default().push(thread),
+            Event::Kind { thread, kind } => {
+                let kinds = self.kinds.entry(thread).or_default();
+                if !kind.is_empty() && !kinds.iter().any(|known| **known == *kind) {
+                    kinds.push(kind.into());
+                }
+            }
             Event::Usage(usage, key, thread) => self.usage(usage, key.as_deref(), thread.as_deref()),
             Event::Call(_)
             | Event::ToolResult(_)
