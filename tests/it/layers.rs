@@ -1,7 +1,7 @@
 //! A module uses only modules declared above it: in `lib.rs`, and in every folder below it and in the binary, where the
 //! order of the `mod` lines is that of the layers too. A folder's own file (`mod.rs`, or the file of the folder's name)
 //! either stands below all, and uses none of the folder's modules, or above all, and none of them uses what it defines;
-//! what it only hands on counts as what it is. Tests are code like any other; a file of tests may use whatever is beside it.
+//! what it only hands on counts as what it is. Tests inside a file are code like any other; a file of tests may use everything.
 
 use crate::root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,7 +232,10 @@ fn faults(tree: &Tree) -> Vec<String> {
     let mut faults = BTreeSet::new();
     // by a folder's own file: who uses what it defines
     let mut grounds: BTreeMap<&Names, Vec<String>> = BTreeMap::new();
-    for (path, module) in tree {
+    let declares =
+        |depth: usize, path: &Names| tree[&path[..depth]].children.iter().find(|(name, _)| *name == path[depth]);
+    let of_tests = |path: &Names| (0..path.len()).any(|depth| declares(depth, path).is_some_and(|(_, tests)| *tests));
+    for (path, module) in tree.iter().filter(|(path, _)| !of_tests(path)) {
         for named in named(path, module) {
             let target = definer(tree, named.clone());
             let common = path.iter().zip(&target).take_while(|(one, other)| one == other).count();
@@ -247,8 +250,7 @@ fn faults(tree: &Tree) -> Vec<String> {
                         parent.file.display()
                     ));
                 }
-                // a file of tests may use whatever is beside it
-                (Some(user), None) if !parent.children[place(user)].1 => {
+                (Some(_), None) => {
                     let key = tree.get_key_value(&path[..common]).unwrap().0;
                     grounds.entry(key).or_default().push(format!(
                         "{} uses {}",
@@ -357,11 +359,7 @@ fn a_look_upward_is_seen() {
         [inside, ("room/mod.rs", own), ("room/a.rs", "use super::Own;"), ("room/b.rs", "use super::a;\npub struct B;")];
     assert_eq!(faults_of(&[&files[..], &[("room/tests.rs", "use super::*;\nuse super::b::B;")]].concat()), "");
     // tests of one file stand beside it
-    let beside = [
-        inside,
-        ("room/mod.rs", "mod a;\nmod b;\n"),
-        ("room/a.rs", "#[cfg(test)]\n#[path = \"a_tests.rs\"]\nmod tests;\n"),
-    ];
-    let found = faults_of(&[&beside[..], &[("room/b.rs", ""), ("room/a_tests.rs", "use crate::room::b::B;")]].concat());
-    assert!(found.contains("a_tests.rs uses room::b::B"), "{found}");
+    let a = "#[cfg(test)]\n#[path = \"a_tests.rs\"]\nmod tests;\n";
+    let beside = [inside, ("room/mod.rs", "mod a;\nmod b;\n"), ("room/a.rs", a), ("room/b.rs", "")];
+    assert_eq!(faults_of(&[&beside[..], &[("room/a_tests.rs", "use crate::room::b::B;")]].concat()), "");
 }
