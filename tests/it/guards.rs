@@ -15,7 +15,7 @@ const REPORTS: Places<'_> = &[
     ("README.md", "| `{}` |"),
     ("docs/cli.md", "possible values: text, "),
     ("tests/it/hostile.rs", "Format::ALL"),
-    ("bindings/python/src/audit.rs", "Format::ALL"),
+    ("bindings/python/src/report.rs", "Format::ALL"),
 ];
 const RECORDINGS: Places<'_> = &[
     ("docs/formats.md", "\n## `{}`\n"),
