@@ -3,6 +3,7 @@
 //! A renderer filters nothing, sorts nothing by itself and decides no exit code. What comes from a transcript goes
 //! through `sanitize` on its way out. The same report gives the same bytes.
 
+mod style;
 mod attestation;
 mod github;
 mod gitlab;
@@ -18,6 +19,7 @@ mod runs;
 mod stats;
 
 pub use json::JsonReport;
+pub use style::Style;
 pub use page::{PageOptions, Sessions, write_page};
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
@@ -93,29 +95,6 @@ impl Format {
     #[must_use]
     pub fn named(name: &str) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.name() == name)
-    }
-}
-
-/// How text is laid out. Other formats know none of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Style {
-    /// Whether the reader shows ANSI colours.
-    pub color: bool,
-    /// The columns of a line.
-    pub columns: usize,
-    /// A person reads it on a terminal: what programs may look for can be said in plainer words.
-    pub terminal: bool,
-    /// Nothing but the findings.
-    pub quiet: bool,
-    /// All files and all rows of tables.
-    pub verbose: bool,
-    /// How many findings there are by rule, tool and file, in place of the findings.
-    pub statistics: bool,
-}
-
-impl Default for Style {
-    fn default() -> Style {
-        Style { color: false, columns: 100, terminal: false, quiet: false, verbose: false, statistics: false }
     }
 }
 

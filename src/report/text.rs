@@ -7,7 +7,7 @@ mod tables;
 mod findings;
 mod coverage;
 
-use super::Style;
+use super::style::Style;
 use crate::audit::{Command, FileReport, Report};
 use crate::finding::Level;
 use crate::sanitize::visible;

@@ -1,8 +1,6 @@
 //! Exit codes: 0 clean, 1 findings or a broken chain, 2 could not run. They never depend on the report format. And what is
 //! said on standard error besides a report.
 
-use crate::args::Common;
-use crate::output;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -36,9 +34,9 @@ struct Voice {
 
 static VOICE: OnceLock<Voice> = OnceLock::new();
 
-/// Settles by the command line how standard error is spoken to.
-pub(crate) fn speak(common: &Common) {
-    let _ = VOICE.set(Voice { color: output::color(common.color, &io::stderr()), quiet: common.quiet });
+/// Settles how standard error is spoken to.
+pub(crate) fn speak(color: bool, quiet: bool) {
+    let _ = VOICE.set(Voice { color, quiet });
 }
 
 fn print(word: &str, code: &str, message: &str) {

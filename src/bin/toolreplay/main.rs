@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::code(output::usage(&error)),
     };
     let common = cli.common;
-    exit::speak(&common);
+    exit::speak(output::color(common.color, &std::io::stderr()), common.quiet);
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(*args, &common),
         Command::View(args) => view::run(args, &common),

@@ -2,7 +2,7 @@
 
 use super::palette::Palette;
 use crate::audit::Coverage;
-use crate::report::Style;
+use crate::report::style::Style;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 

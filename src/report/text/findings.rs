@@ -5,7 +5,7 @@ use super::tables::counts;
 use crate::audit::{FileReport, Report, Reported};
 use crate::excerpt::{self, Difference, Excerpt, Line};
 use crate::finding::Finding;
-use crate::report::Style;
+use crate::report::style::Style;
 use crate::sanitize::{clip, visible};
 use std::io::{self, Write};
 

@@ -2,7 +2,7 @@
 
 use crate::audit::{FileReport, Report};
 use crate::finding::{Finding, Level};
-use crate::report::Style;
+use crate::report::style::Style;
 use crate::sanitize::visible;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
