@@ -22,6 +22,7 @@ mod generated;
 mod hostile;
 mod import;
 mod known_answers;
+mod leave_out;
 mod layers;
 mod lossless;
 #[cfg(target_os = "linux")]

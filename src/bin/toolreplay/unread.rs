@@ -18,9 +18,9 @@ const HEAD: u64 = 64 << 10;
 /// Entries of a linked folder that are looked at.
 const LINKED: usize = 10_000;
 
-/// What was not read of `paths`, given what was.
-pub(crate) fn find(place: &Surroundings, paths: &[PathBuf], inputs: &[Input]) -> Vec<Change> {
-    let all = inputs.iter().flat_map(|input| std::iter::once(input).chain(&input.more));
+/// What was not read of `paths`, given what was. `left_out`: recordings that are not judged on purpose.
+pub(crate) fn find(place: &Surroundings, paths: &[PathBuf], inputs: &[Input], left_out: &[Input]) -> Vec<Change> {
+    let all = inputs.iter().chain(left_out).flat_map(|input| std::iter::once(input).chain(&input.more));
     let read: HashSet<PathBuf> = all.filter_map(|input| input.path.as_deref()?.canonicalize().ok()).collect();
     let mut changes = Vec::new();
     let mut say = |path: &Path, why: &str| {
@@ -93,7 +93,7 @@ fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>) -> bool {
 }
 
 /// Whether a file holds a recording, as far as its beginning tells.
-fn is_recording(path: &Path) -> io::Result<bool> {
+pub(crate) fn is_recording(path: &Path) -> io::Result<bool> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
     let packed = head.starts_with(&[0x1f, 0x8b]) || head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
