@@ -178,9 +178,11 @@ pub(crate) struct Subject {
     pub(crate) args: Vec<u8>,
     /// The tool's name as a JSON string in canonical form.
     pub(crate) tool: Vec<u8>,
-    /// The length of the line in UTF-16 code units, 0 if unknown.
+    /// The length of the line, or of the call within it, in UTF-16 code units; 0 if unknown.
     pub(crate) width: u32,
     pub(crate) column: u32,
+    /// The column in UTF-16 code units.
+    pub(crate) start: u32,
     /// The file, if it is not the one that was named.
     pub(crate) file: Option<Arc<SourceFile>>,
 }
@@ -332,6 +334,7 @@ impl<'r> Judge<'r> {
             index: Some(place.index),
             line: place.line,
             column: u64::from(subject.column),
+            start: subject.start,
             width: subject.width,
             file: subject.file.clone(),
             tool: Some(tool),

@@ -143,7 +143,9 @@ pub struct Finding {
     pub line: u64,
     /// The column the finding is about, in characters from 1; 0: the whole line.
     pub column: u64,
-    /// The length of the line in UTF-16 code units, 0 if unknown.
+    /// The same column in UTF-16 code units; 0: the whole line, or not known.
+    pub start: u32,
+    /// The length of the line, or of what stands at the column, in UTF-16 code units; 0 if unknown.
     pub width: u32,
     /// The file the line stands in, if it is not the one that was named.
     pub file: Option<Arc<SourceFile>>,
@@ -181,6 +183,7 @@ impl Finding {
             index: None,
             line: 0,
             column: 0,
+            start: 0,
             width: 0,
             file: None,
             related: None,

@@ -68,6 +68,12 @@ impl Reported<'_> {
         self.finding.file.as_ref().map_or(&self.file.from_root, |file| &file.from_root)
     }
 
+    /// The column of the finding's call, in characters from 1, where its line holds more than that.
+    #[must_use]
+    pub fn column(&self) -> Option<u64> {
+        self.finding.index.map(|_| self.finding.column).filter(|column| *column > 0)
+    }
+
     /// Where the other record stands: its line, and its file if that is another one than the finding's.
     #[must_use]
     pub fn related_line(&self) -> Option<String> {

@@ -154,7 +154,7 @@ pub(crate) fn each_record(
         *epoch += u32::from(marks.compacted);
         let configured = ruleset.traits.of(&tool).effect;
         let visited = visit(Recorded {
-            at: Location { file: 0, line, column: 0 },
+            at: Location { line, ..Location::default() },
             agent: &agent,
             conversation,
             turn: marks.turn,

@@ -17,6 +17,17 @@ pub struct Location {
     pub line: u64,
     /// The column in characters, from 1; 0: the whole line.
     pub column: u32,
+    /// The column in UTF-16 code units, from 1; 0: the whole line.
+    pub start: u32,
+    /// How long it is there, up to the end of the line, in UTF-16 code units; 0: unknown.
+    pub width: u32,
+}
+
+impl Location {
+    /// The line as a whole.
+    pub(crate) fn widen(&mut self) {
+        (self.column, self.start, self.width) = (0, 0, 0);
+    }
 }
 
 /// What a call was called with.

@@ -267,5 +267,5 @@ fn subject(
     let Some(record) = block.record(range, layout, line, scratch) else { return Subject::default() };
     let tool = record.tool().to_vec();
     let args = part(&decode_lossless(&tool), record.args().to_vec());
-    Subject { args, tool, width: utf16_width(record.text), column: 0, file: None }
+    Subject { args, tool, width: utf16_width(record.text), column: 0, start: 0, file: None }
 }

@@ -181,7 +181,7 @@ pub(crate) enum Apart {
 #[derive(Debug)]
 enum Ground<'a> {
     /// All on this line of a block.
-    Line { line: u64, text: &'a [u8], seen: (usize, u32) },
+    Line { line: u64, text: &'a [u8], seen: (usize, u32, u32) },
     /// In a document that starts on a line.
     Document { text: &'a [u8], first_line: u64, seen: (usize, u64, usize) },
 }
@@ -225,7 +225,7 @@ impl<'a> Out<'a> {
             cwd: None,
             moment: None,
             ended: None,
-            ground: Ground::Line { line: 0, text: b"", seen: (0, 0) },
+            ground: Ground::Line { line: 0, text: b"", seen: (0, 0, 0) },
             events: Vec::new(),
             buffers: Buffers::default(),
             calls: 0,
@@ -299,7 +299,7 @@ impl<'a> Out<'a> {
     pub(crate) fn on_line(&mut self, line: u64, text: &'a [u8]) {
         self.cwd = None;
         (self.moment, self.ended) = (None, None);
-        self.ground = Ground::Line { line, text, seen: (0, 0) };
+        self.ground = Ground::Line { line, text, seen: (0, 0, 0) };
         self.line_from = self.events.len();
     }
 
@@ -311,15 +311,15 @@ impl<'a> Out<'a> {
         }
         for event in events {
             match event {
-                Event::Call(call) => call.at.column = 0,
-                Event::ToolResult(result) => result.at.column = 0,
+                Event::Call(call) => call.at.widen(),
+                Event::ToolResult(result) => result.at.widen(),
                 Event::Note(_, _, at, _)
                 | Event::Session(_, at, _)
                 | Event::Copies { at, .. }
                 | Event::Captured { at, .. }
                 | Event::CaptureEnds { at, .. }
                 | Event::Follows { at, .. }
-                | Event::Prompt { at, .. } => at.column = 0,
+                | Event::Prompt { at, .. } => at.widen(),
                 _ => {}
             }
         }
@@ -337,20 +337,21 @@ impl<'a> Out<'a> {
             Ground::Line { line, text, seen } => {
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
                 if offset > text.len() {
-                    return Location { file, line: *line, column: 0 };
+                    return Location { file, line: *line, ..Location::default() };
                 }
-                let (from, before) = if offset < seen.0 { (0, 0) } else { *seen };
-                let more = text[from..offset].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-                let column = before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX - 1));
-                *seen = (offset, column);
-                Location { file, line: *line, column: column.saturating_add(1) }
+                let (from, column, start) = if offset < seen.0 { (0, 0, 0) } else { *seen };
+                let (more, units) = lengths(&text[from..offset]);
+                let (column, start) = (column.saturating_add(more), start.saturating_add(units));
+                *seen = (offset, column, start);
+                let (column, start) = (column.saturating_add(1), start.saturating_add(1));
+                Location { file, line: *line, column, start, width: 0 }
             }
             Ground::Document { text, first_line, seen } => {
                 let start = text.as_ptr() as usize;
                 let offset = (at.text().as_ptr() as usize).wrapping_sub(start);
                 if offset > text.len() {
                     // a value that the importer made
-                    return Location { file, line: *first_line, column: 0 };
+                    return Location { file, line: *first_line, ..Location::default() };
                 }
                 if offset < seen.0 {
                     *seen = (0, 0, 0);
@@ -363,12 +364,13 @@ impl<'a> Out<'a> {
                 *seen = (offset, line, line_start);
                 // the column of a value far into a long line is counted in bytes: nobody counts further by hand
                 let before = &text[line_start..offset];
-                let column = if before.len() > 1 << 16 {
-                    before.len()
+                let (column, start) = if before.len() > 1 << 16 {
+                    let bytes = u32::try_from(before.len()).unwrap_or(u32::MAX - 1);
+                    (bytes, bytes)
                 } else {
-                    before.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+                    lengths(before)
                 };
-                Location { file, line: *first_line + line, column: u32::try_from(column + 1).unwrap_or(0) }
+                Location { file, line: *first_line + line, column: column + 1, start: start + 1, width: 0 }
             }
         }
     }
@@ -454,9 +456,14 @@ impl<'a> Out<'a> {
 
     /// A conversation, whose messages follow.
     pub(crate) fn conversation(&mut self, messages: Value<'_>) {
+        self.conversation_of(messages.items().map(Value::text));
+    }
+
+    /// A conversation by what tells each of its messages from others.
+    pub(crate) fn conversation_of(&mut self, messages: impl Iterator<Item = impl AsRef<[u8]>>) {
         let mut last = [0_u8; 8];
-        let beginnings = messages.items().map(|message| {
-            let number = self.options.key.print_parts(&[&last, message.text()]).number();
+        let beginnings = messages.map(|message| {
+            let number = self.options.key.print_parts(&[&last, message.as_ref()]).number();
             last = number.to_le_bytes();
             number
         });
@@ -471,7 +478,14 @@ impl<'a> Out<'a> {
 
     /// A call.
     pub(crate) fn call(&mut self, call: Call<'_>) -> Noted {
-        let place = self.place(call.at);
+        let mut place = self.place(call.at);
+        if place.column > 0 {
+            let text = call.at.text();
+            place.width = lengths(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]).1;
+        }
+        if call.tool.is_empty() {
+            self.note(Code::NameMissing, "", call.at, "the tool has an empty name, or none");
+        }
         let literal = serde_json::Value::from(&*call.tool).to_string();
         let tool: Box<[u8]> = match json::canonical(literal.as_bytes(), &mut self.buffers.scratch) {
             Ok(span) => span.get(literal.as_bytes(), &self.buffers.scratch).to_vec().into(),
@@ -748,6 +762,14 @@ impl Buffers {
             self.repaired = Vec::new();
         }
     }
+}
+
+/// How long a text is, in characters and in UTF-16 code units.
+fn lengths(text: &[u8]) -> (u32, u32) {
+    let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+    let wide = text.iter().filter(|byte| **byte >= 0xf0).count();
+    let within = |count: usize| u32::try_from(count).unwrap_or(u32::MAX - 1);
+    (within(characters), within(characters + wide))
 }
 
 fn wrap_raw(text: &[u8]) -> Vec<u8> {

@@ -313,7 +313,6 @@ impl Pairing {
     /// one whose whole it repeats, and what is repeated counts once.
     fn conversation(&mut self, beginnings: &[u64]) {
         self.settle_early();
-        self.window += 1;
         self.repeats = None;
         let known = beginnings.iter().enumerate().rev().find_map(|(at, whole)| Some((at, *self.wholes.get(whole)?)));
         // the same conversation twice is two runs of it, unless it is known to be one that grows
@@ -328,6 +327,7 @@ impl Pairing {
                 Whole { grows: true, ..whole }
             }
             None => {
+                self.window += 1;
                 self.last_scope += 1;
                 self.scope = self.last_scope;
                 Whole { scope: self.scope, since: self.pairs.len() as u32, grows: false }

@@ -70,8 +70,8 @@ pub fn in_session(path: &Path) -> Option<InSession> {
     })
 }
 
-/// What tells the history that a session file of Claude Code begins with from every other: the record with its first
-/// call. A session that is forked or resumed takes over the records of the one before, with their ids.
+/// What tells the history that a session file of Claude Code or Codex begins with from every other: its first call. A
+/// session that is forked or resumed takes over the records of the one before, with their ids.
 #[must_use]
 pub fn history(path: &Path) -> Option<String> {
     if path.extension().is_none_or(|extension| extension != "jsonl") || !path.symlink_metadata().ok()?.is_file() {
@@ -80,6 +80,19 @@ pub fn history(path: &Path) -> Option<String> {
     let mut file = BufReader::with_capacity(64 << 10, File::open(path).ok()?.take(HISTORY));
     let mut line = Vec::new();
     while file.read_until(b'\n', &mut line).ok()? > 0 {
+        if memchr::memmem::find(&line, b"\"response_item\"").is_some()
+            && memchr::memmem::find(&line, b"_call\"").is_some()
+        {
+            let record = view::only_value(line.trim_ascii()).ok()?;
+            let [kind, payload] = record.fields(&["type", "payload"]);
+            let [item, id] = payload.map(|payload| payload.fields(&["type", "call_id"])).unwrap_or_default();
+            if kind.is_some_and(|kind| kind.is("response_item"))
+                && text(item).is_some_and(|item| item.ends_with("_call"))
+            {
+                // what the model's server gave out, as a rule; a short one is made up, and may be anybody's
+                return text(id).filter(|id| id.len() >= 16).map(|id| format!("codex {id}"));
+            }
+        }
         if memchr::memmem::find(&line, b"\"tool_use\"").is_some() {
             let record = view::only_value(line.trim_ascii()).ok()?;
             let [session, own, message] = record.fields(&["sessionId", "uuid", "message"]);

@@ -194,7 +194,8 @@ impl Imported {
                 let mut args = Vec::new();
                 store.get(handle, &mut args)?;
                 let args = facts::subject(ruleset, profile, &decode_lossless(tool), args);
-                Ok(Subject { args, tool: tool.to_vec(), width: 0, column: at.column, file: file(at) })
+                let (width, column, start) = (at.width, at.column, at.start);
+                Ok(Subject { args, tool: tool.to_vec(), width, column, start, file: file(at) })
             })?;
         }
         let mut judgement = judge.judgement(self.order.len() as u64);

@@ -20,6 +20,8 @@ pub enum Code {
     IdReused,
     /// A call without an id.
     IdMissing,
+    /// A call whose tool has no name.
+    NameMissing,
     /// A record that is there again.
     DuplicateCopy,
     /// A file that begins with another session's history.
@@ -83,6 +85,7 @@ impl Code {
             Code::SecondResult => "SECOND_RESULT",
             Code::IdReused => "ID_REUSED",
             Code::IdMissing => "ID_MISSING",
+            Code::NameMissing => "NAME_MISSING",
             Code::DuplicateCopy => "DUPLICATE_COPY",
             Code::ForkedHistory => "FORKED_HISTORY",
             Code::ArgsMalformed => "ARGS_MALFORMED",

@@ -260,6 +260,9 @@ struct JsonFinding {
     /// The column in the line, in characters from 1; left out where the finding is about the whole line.
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<u64>,
+    /// How long the call is there, up to the end of the line, in UTF-16 code units; left out where there is no column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
     /// The index of the call; null where a line is no record.
     index: Option<u64>,
     /// The tool's name, with hidden characters as escapes.
@@ -473,7 +476,8 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
         level: finding.level,
         path: reported.path().to_owned(),
         line: (finding.line > 0).then_some(finding.line),
-        column: finding.index.map(|_| finding.column).filter(|column| *column > 0),
+        column: reported.column(),
+        width: reported.column().map(|_| finding.width).filter(|width| *width > 0),
         index: finding.index,
         tool: finding.tool.as_deref().map(|tool| visible(&tool.shown).into_owned()),
         message: visible(&finding.message()).into_owned(),

@@ -145,27 +145,29 @@ fn result_level(level: Level) -> ResultLevel {
     }
 }
 
-/// A whole line. Columns count UTF-16 code units, as `columnKind` says; where the length is unknown the region is the
-/// line without columns, which means the same.
-fn region(line: u64, width: u32) -> Region {
+/// A whole line, or what of it begins at `start`. Columns count UTF-16 code units, as `columnKind` says; where the length
+/// is unknown the region is the line without columns, which means the same.
+fn region(line: u64, start: u32, width: u32) -> Region {
     let mut region = Region::builder().start_line(line.max(1) as i64).end_line(line.max(1) as i64).build();
     if width > 0 {
-        region.start_column = Some(1);
-        region.end_column = Some(i64::from(width) + 1);
+        let start = i64::from(start.max(1));
+        region.start_column = Some(start);
+        region.end_column = Some(start + i64::from(width));
     }
     region
 }
 
-fn physical_location(path: &str, line: u64, width: u32) -> PhysicalLocation {
+fn physical_location(path: &str, line: u64, start: u32, width: u32) -> PhysicalLocation {
     // A file outside the repository has no path from its root, and one absolute address makes GitHub refuse the whole
     // upload: such a file gets a name that nothing in the repository has.
     let path = path.strip_prefix('/').map_or_else(|| path.to_owned(), |rest| format!("{OUTSIDE}/{rest}"));
     let artifact = ArtifactLocation::builder().uri(uri(&path)).uri_base_id(ROOT).build();
-    PhysicalLocation::builder().artifact_location(artifact).region(region(line, width)).build()
+    PhysicalLocation::builder().artifact_location(artifact).region(region(line, start, width)).build()
 }
 
 fn location(path: &str, finding: &Finding) -> Location {
-    Location::builder().physical_location(physical_location(path, finding.line, finding.width)).build()
+    let region = (finding.line, finding.start, finding.width);
+    Location::builder().physical_location(physical_location(path, region.0, region.1, region.2)).build()
 }
 
 fn result(reported: Reported<'_>) -> SarifResult {
@@ -196,7 +198,7 @@ fn result(reported: Reported<'_>) -> SarifResult {
         let words = format!("The earlier identical call, index {}.", related.index);
         let earlier = Location::builder()
             .id(1)
-            .physical_location(physical_location(reported.related_from_root(), related.line, 0))
+            .physical_location(physical_location(reported.related_from_root(), related.line, 0, 0))
             .message(Message::builder().text(words).build())
             .build();
         result.related_locations = Some(vec![earlier]);

@@ -107,6 +107,9 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
         if finding.line > 0 {
             place.push_str(&format!(":{}", finding.line));
         }
+        if let Some(column) = reported.column() {
+            place.push_str(&format!(":{column}"));
+        }
         if let Some(index) = finding.index {
             place.push_str(&format!(" (index {index}"));
             if let (Some(related), Some(line)) = (finding.related, reported.related_line()) {

@@ -5,21 +5,66 @@ use super::found::{Certainty, Found, Kind, Match};
 use super::names::{self, fold, is_secret_name};
 use super::{assigned, mask, shapes, view};
 use crate::json::view::only_value;
+use std::ops::Range;
 
 /// How many times text inside text is opened.
 const LEVELS: u8 = 3;
 
+/// Literal secrets. A recorder of one request knows few, and is made anew for each: an automaton would take longer to
+/// build than they take to look for.
+#[derive(Default)]
+enum Known {
+    #[default]
+    None,
+    Few(Vec<memchr::memmem::Finder<'static>>),
+    Many(aho_corasick::AhoCorasick),
+}
+
+/// So many are looked for one by one.
+const FEW: usize = 16;
+
+impl Known {
+    fn new(secrets: &[Vec<u8>]) -> Known {
+        if secrets.len() <= FEW {
+            let finders = secrets.iter().map(|secret| memchr::memmem::Finder::new(secret).into_owned());
+            return Known::Few(finders.collect());
+        }
+        let kind = aho_corasick::MatchKind::LeftmostLongest;
+        aho_corasick::AhoCorasick::builder().match_kind(kind).build(secrets).map_or(Known::None, Known::Many)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Known::None => 0,
+            Known::Few(finders) => finders.len(),
+            Known::Many(automaton) => automaton.patterns_len(),
+        }
+    }
+
+    /// Where they stand; those that overlap are united later.
+    fn each(&self, text: &[u8], mut hit: impl FnMut(Range<usize>)) {
+        match self {
+            Known::None => {}
+            Known::Few(finders) => {
+                for finder in finders {
+                    finder.find_iter(text).for_each(|start| hit(start..start + finder.needle().len()));
+                }
+            }
+            Known::Many(automaton) => automaton.find_iter(text).for_each(|found| hit(found.range())),
+        }
+    }
+}
+
 /// Finds secrets; what it looks for beside the table is fixed when it is made.
 #[derive(Default)]
 pub struct Finder {
-    known: Option<aho_corasick::AhoCorasick>,
+    known: Known,
     fields: std::collections::BTreeSet<String>,
 }
 
 impl std::fmt::Debug for Finder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = self.known.as_ref().map_or(0, aho_corasick::AhoCorasick::patterns_len);
-        f.debug_struct("Finder").field("known", &known).field("fields", &self.fields).finish()
+        f.debug_struct("Finder").field("known", &self.known.len()).field("fields", &self.fields).finish()
     }
 }
 
@@ -27,12 +72,7 @@ impl Finder {
     /// A finder that also knows these literal secrets and these names of fields.
     pub fn new<F: AsRef<str>>(known: impl IntoIterator<Item = Vec<u8>>, fields: impl IntoIterator<Item = F>) -> Finder {
         let known: Vec<Vec<u8>> = known.into_iter().filter(|secret| !secret.is_empty()).collect();
-        let kind = aho_corasick::MatchKind::LeftmostLongest;
-        let build = || aho_corasick::AhoCorasick::builder().match_kind(kind).build(&known).ok();
-        Finder {
-            known: if known.is_empty() { None } else { build() },
-            fields: fields.into_iter().map(|field| fold(field.as_ref())).collect(),
-        }
+        Finder { known: Known::new(&known), fields: fields.into_iter().map(|field| fold(field.as_ref())).collect() }
     }
 
     /// Whether the value of a field of this name is secret.
@@ -49,7 +89,12 @@ impl Finder {
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Vec<Match> {
         let mut out = Vec::new();
-        self.levels(text, LEVELS, &mut out);
+        // most texts of a recording are names and single words
+        if text.len() < SHORTEST_SHAPE && text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+            self.known.each(text, |range| out.push(known_secret(range).at_level(0)));
+        } else {
+            self.levels(text, LEVELS, &mut out);
+        }
         united(out)
     }
 
@@ -127,14 +172,7 @@ impl Finder {
     }
 
     fn stretch(&self, text: &[u8], base: usize, found: &mut Vec<Found>) {
-        if let Some(known) = &self.known {
-            found.extend(known.find_iter(text).map(|hit| Found {
-                id: "known-secret",
-                kind: Kind::Token,
-                range: base + hit.start()..base + hit.end(),
-                certainty: Certainty::Certain,
-            }));
-        }
+        self.known.each(text, |range| found.push(known_secret(base + range.start..base + range.end)));
         shapes::find(text, base, found);
         assigned::find(text, base, found);
     }
@@ -142,6 +180,13 @@ impl Finder {
 
 /// No secret is shorter.
 const SHORTEST: usize = 4;
+
+/// No single word of letters, digits and underscores that is shorter shows by its form that it is a secret.
+const SHORTEST_SHAPE: usize = 16;
+
+fn known_secret(range: Range<usize>) -> Found {
+    Found { id: "known-secret", kind: Kind::Token, range, certainty: Certainty::Certain }
+}
 
 /// Secrets that vendors' forms tell, in a text that holds no escapes worth undoing: what a rule asks of large texts.
 #[must_use]

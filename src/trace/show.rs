@@ -402,11 +402,15 @@ fn reply_text(response: Option<&Value>) -> Option<String> {
     let chat = response.get("choices").and_then(|choices| choices.get(0)?.get("message")?.get("content")?.as_str());
     let parts =
         response.get("content").or_else(|| response.get("output")).and_then(Value::as_array).into_iter().flatten();
+    let candidates = response.get("candidates").and_then(Value::as_array).into_iter().flatten().take(1);
+    let parts =
+        parts.chain(candidates.filter_map(|candidate| candidate.get("content")?.get("parts")?.as_array()).flatten());
     let nested = parts.flat_map(|part| {
         part.get("content").and_then(Value::as_array).map_or(std::slice::from_ref(part), Vec::as_slice)
     });
-    let text =
-        chat.map(str::to_owned).unwrap_or_else(|| nested.filter_map(|part| part.get("text")?.as_str()).collect());
+    let text = chat.map(str::to_owned).unwrap_or_else(|| {
+        nested.filter(|part| part.get("thought").is_none()).filter_map(|part| part.get("text")?.as_str()).collect()
+    });
     Some(text).filter(|text| !text.is_empty())
 }
 

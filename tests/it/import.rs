@@ -291,6 +291,118 @@ fn a_folder_counts_what_sessions_share_once() {
     assert_eq!((&report["coverage"]["calls"], &report["coverage"]["files"]), (&json!(3), &json!(3)), "{report}");
 }
 
+/// The same of Codex, whose forks begin with the calls of the session they come from.
+#[test]
+fn a_folder_counts_what_forks_of_codex_share_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let meta = |id: &str| {
+        format!("{}\n", json!({"timestamp": "2026-06-01T00:00:00Z", "type": "session_meta", "payload": {"id": id}}))
+    };
+    let turn = |id: &str| {
+        let item = |payload: Value| {
+            format!("{}\n", json!({"timestamp": "2026-06-01T00:00:00Z", "type": "response_item", "payload": payload}))
+        };
+        item(
+            json!({"type": "function_call", "name": "exec_command", "arguments": format!("{{\"cmd\":\"cat {id}\"}}"), "call_id": id}),
+        ) + &item(json!({"type": "function_call_output", "call_id": id, "output": id}))
+    };
+    let first = turn("call_0123456789abcdef");
+    written(&folder, "a.jsonl", &format!("{}{first}", meta("one")));
+    written(&folder, "b.jsonl", &format!("{}{}{first}{}", meta("two"), meta("one"), turn("call_fedcba9876543210")));
+    // short ids are made up, and may be anybody's
+    written(&folder, "c.jsonl", &format!("{}{}", meta("three"), turn("call_1")));
+    written(&folder, "d.jsonl", &format!("{}{}", meta("four"), turn("call_1")));
+    let audit = run(["audit", "--no-config", "--format", "json", folder.path().to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_str(&audit.stdout).unwrap();
+    assert_eq!((&report["coverage"]["calls"], &report["coverage"]["files"]), (&json!(4), &json!(4)), "{report}");
+    let books = &report["files"][0]["import"];
+    assert_eq!((&books["records"], &books["call_copies"]), (&json!(2), &json!(1)), "{books}");
+}
+
+/// A log of requests to the Responses API has in each all that was said before, as the client sends it back: without ids,
+/// states and what the model thought.
+#[test]
+fn a_log_of_responses_counts_its_history_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = |n: u32| json!({"type": "function_call", "id": format!("fc_{n}"), "status": "completed", "call_id": format!("c{n}"), "name": "read", "arguments": format!("{{\"n\":{n}}}")});
+    let sent = |n: u32| json!({"type": "function_call", "call_id": format!("c{n}"), "name": "read", "arguments": format!("{{\"n\":{n}}}")});
+    let result =
+        |n: u32| json!({"type": "function_call_output", "call_id": format!("c{n}"), "output": format!("R{n}")});
+    let thought = json!({"type": "reasoning", "id": "rs", "summary": []});
+    let told = json!({"type": "message", "role": "assistant", "id": "m", "status": "completed", "content": [{"type": "output_text", "text": "é", "annotations": []}]});
+    let user = json!({"role": "user", "content": "go"});
+    let output = |items: Value| json!({"object": "response", "output": items});
+    let rows = [
+        json!({"input": [user], "response": output(json!([thought, told, call(1)]))}),
+        json!({"request": {"input": [user, {"role": "assistant", "content": "é"}, sent(1), result(1)]}, "response": output(json!([call(2), call(3)]))}),
+        json!({"request": {"input": [user, {"role": "assistant", "content": "é"}, thought, sent(1), result(1), sent(2), sent(3), result(2), result(3)]}, "response": output(json!([call(4)]))}),
+    ];
+    let text = |rows: &[Value]| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
+    let path = written(&folder, "log.jsonl", &text(&rows));
+    let ran = run(["import", path.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 4), "{}{}", ran.stdout, ran.stderr);
+    for said in [
+        "calls in: 8 = 4 records + 4 copies dropped",
+        "results in: 4 = 3 attached + 1 copies dropped",
+        "DUPLICATE_COPY history",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+    }
+    // runs of one question are runs, and so is the same one twice
+    let twice = written(&folder, "runs.jsonl", &text(&[rows[0].clone(), rows[0].clone()]));
+    assert_eq!(run(["import", twice.to_str().unwrap()]).stdout.lines().count(), 2);
+}
+
+/// A tool without a name is no tool that anybody knows: it is said.
+#[test]
+fn a_tool_without_a_name_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = json!([
+        {"id": "a", "type": "function", "function": {"name": "", "arguments": "{}"}},
+        {"id": "b", "type": "function", "function": {"arguments": "{}"}},
+        {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+    ]);
+    let path =
+        written(&folder, "a.json", &json!({"messages": [{"role": "assistant", "tool_calls": calls}]}).to_string());
+    let ran = run(["import", path.to_str().unwrap()]);
+    assert!(ran.stderr.contains("NAME_MISSING"), "{}", ran.stderr);
+    let (_, report) = audit(&path, &[]);
+    let warnings = report["files"][0]["import"]["warnings"].as_array().unwrap();
+    let counted = warnings.iter().find(|warning| warning["code"] == "NAME_MISSING").map(|warning| &warning["count"]);
+    assert_eq!(counted, Some(&json!(2)), "{report}");
+}
+
+/// What a finding points at on a line of many calls: the same text by characters, by UTF-16 code units, and in words.
+#[test]
+fn findings_point_at_the_call_on_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let call =
+        |id: &str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{\"p\":\"😀\"}"}});
+    let row = json!({"messages": [
+        {"role": "user", "content": "é😀"},
+        {"role": "assistant", "tool_calls": [call("a"), call("b")]},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "tool", "tool_call_id": "b", "content": "1"},
+    ]});
+    let text = row.to_string();
+    let path = written(&folder, "rows.jsonl", &format!("{text}\n"));
+    let (_, report) = audit(&path, &[]);
+    let finding = &report["findings"][0];
+    let column = finding["column"].as_u64().unwrap() as usize;
+    let rest: String = text.chars().skip(column - 1).collect();
+    let second = call("b").to_string();
+    assert!(rest.starts_with(&second), "{finding}");
+    assert_eq!(finding["width"].as_u64().unwrap() as usize, second.encode_utf16().count(), "{finding}");
+    let sarif = run(["audit", "--no-config", "--format", "sarif", path.to_str().unwrap()]);
+    let sarif: Value = serde_json::from_str(&sarif.stdout).unwrap();
+    let region = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let span = |name: &str| region[name].as_u64().unwrap() as usize - 1;
+    assert_eq!(String::from_utf16(&units[span("startColumn")..span("endColumn")]).unwrap(), second, "{region}");
+    let words = run(["audit", "--no-config", path.to_str().unwrap()]);
+    assert!(words.stdout.contains(&format!("rows.jsonl:1:{column} (index 1;")), "{}", words.stdout);
+}
+
 /// A line that holds several calls says at which column each stands; a line of one call needs none.
 #[test]
 fn calls_that_share_a_line_have_columns() {

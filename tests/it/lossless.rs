@@ -2,6 +2,7 @@
 //! call still stands there whole becomes a record, the books balance, and what does not is named.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::io::Cursor;
 use std::path::Path;
 use toolreplay::finding::SourceFile;
@@ -277,6 +278,23 @@ static WRITERS: &[Writer] = &[
         head: "",
         once: true,
     },
+    Writer {
+        id: "toolreplay-capture",
+        units: |number| {
+            let event = |phase: &str, sequence: u32, data: &str| {
+                let status = if phase == "start" { "running" } else { "ok" };
+                format!(
+                    r#"{{"version":1,"trace_id":"t","span_id":"s{number}","parent_span_id":null,"sequence":{sequence},"timestamp":"2026-06-01T00:00:00Z","kind":"tool","name":"read","phase":"{phase}","status":"{status}","duration_ms":null,"data":{{{data}}},"truncated":false,"source":"runtime_wrapper"}}"#
+                )
+            };
+            let start = event("start", 2 * number + 1, &fill(r#""input":{"p":"§"}"#, number));
+            let end = event("end", 2 * number + 2, &fill(r#""output":"R§""#, number));
+            vec![call(number, start), result(number, end)]
+        },
+        document: LINES,
+        head: "",
+        once: true,
+    },
 ];
 
 /// What happens to a session.
@@ -367,11 +385,12 @@ fn check(writer: &Writer, calls: u32, changes: &[Change]) {
     there.sort_unstable();
     let lines = there.len();
     there.dedup();
+    // what lacks no more than its last bracket may be read all the same, and is said to be cut
+    let most = |least: usize| least as u64..=(least + cut.len()) as u64;
     if writer.once {
-        let beside = balance.records - there.len() as u64;
-        assert_eq!(beside, 0, "{}", context());
+        assert!(most(there.len()).contains(&balance.records), "{}", context());
     } else if writer.id != "swe-agent" {
-        assert_eq!(balance.records, lines as u64, "{}", context());
+        assert!(most(lines).contains(&balance.records), "{}", context());
     }
     // what was cut is named, and fails the run unless it is the end of the file
     let lost = imported.loss().is_some();
@@ -392,7 +411,7 @@ fn check(writer: &Writer, calls: u32, changes: &[Change]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(20_261_201), ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn what_stands_in_a_session_is_a_record_or_named(calls in 1_u32..6, changes in changes()) {
@@ -402,10 +421,10 @@ proptest! {
     }
 }
 
-/// The property is asked of every format but the captures, whose losses have tests of their own.
+/// The property is asked of every format.
 #[test]
 fn every_format_has_a_writer() {
-    for format in formats::FORMATS.iter().filter(|format| format.id != "toolreplay-capture") {
+    for format in formats::FORMATS {
         assert!(WRITERS.iter().any(|writer| writer.id == format.id), "{} has none", format.id);
     }
 }

@@ -8,7 +8,7 @@ use toolreplay::trace::protocol::{PROTOCOLS, body, sse};
 
 use super::support::tool_stream;
 
-/// Streams of all three protocols, to be damaged.
+/// Streams of all protocols, to be damaged.
 fn streams() -> String {
     let responses = [
         json!({"type": "response.created", "response": {"id": "r"}}),
@@ -22,11 +22,19 @@ fn streams() -> String {
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}}),
         json!({"type": "error", "error": {"type": "e"}}),
     ];
+    let gemini = [
+        json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "a"}]}}], "responseId": "r"}),
+        json!({"candidates": [{"index": 0, "content": {"parts": [{"functionCall": {"id": "c", "name": "f", "args": {"a": 1}}}]}}]}),
+        json!({"candidates": [{"index": 0, "content": {"parts": [{"functionCall": {"name": "g", "willContinue": true}}]}}]}),
+        json!({"candidates": [{"index": 0, "content": {"parts": [{"functionCall": {"partialArgs": [{"jsonPath": "$.a[0].b", "stringValue": "x", "willContinue": true}, {"jsonPath": "$.a[0].b", "stringValue": "y"}]}}]}}]}),
+        json!({"candidates": [{"index": 0, "finishReason": "STOP"}], "usageMetadata": {"totalTokenCount": 1}}),
+    ];
+    let gemini: String = gemini.iter().map(|piece| format!("data: {piece}\r\n\r\n")).collect();
     let events: String = responses
         .iter()
         .map(|event| format!("event: {}\r\ndata: {event}\r\n\r\n", event["type"].as_str().unwrap()))
         .collect();
-    format!("{}{events}", tool_stream())
+    format!("{}{events}{gemini}", tool_stream())
 }
 
 /// What a decoder makes of bytes that come in these pieces.
@@ -58,7 +66,7 @@ proptest! {
     #[test]
     fn damaged_streams_are_read_alike_however_they_are_cut(
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 0..8),
-        mut cuts in prop::collection::vec(0..4000_usize, 0..12),
+        mut cuts in prop::collection::vec(0..5000_usize, 0..12),
         limit in prop::sample::select(vec![64, 300, 100_000]),
     ) {
         let mut bytes = streams().into_bytes();

@@ -265,3 +265,78 @@ fn messages_as_a_stream_and_as_json() {
     let failed = proxy.capture_of(&proxy.send(MESSAGES, json!({"stream": true, "messages": []}).to_string()));
     assert_eq!((failed.status().as_str(), failed.error_type()), ("error", "overloaded_error"));
 }
+
+const GEMINI: &str = "POST /v1beta/models/m:streamGenerateContent?alt=sse&key=query-key-of-the-client\ncontent-type: application/json\nx-goog-api-key: key-of-the-client";
+
+#[test]
+fn gemini_as_a_stream_as_an_array_and_as_json() {
+    let call =
+        json!({"functionCall": {"id": "fc_1", "name": "read_file", "args": {"path": "é"}}, "thoughtSignature": "c2ln"});
+    let piece = |parts: Value| json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}], "responseId": "g_1"});
+    let all = [
+        piece(json!([{"text": "I read", "thought": true}])),
+        piece(json!([call])),
+        json!({"candidates": [{"finishReason": "STOP", "index": 0}], "usageMetadata": {"totalTokenCount": 5}}),
+    ];
+    let stream: String = all.iter().map(|piece| format!("data: {piece}\r\n\r\n")).collect();
+    let pieces = stream.clone();
+    let upstream = Upstream::start(move |request, out| {
+        let told = request.body.windows(16).any(|part| part == b"functionResponse");
+        let _ = if told {
+            out.write_all(&json_reply(
+                &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "done"}]}, "finishReason": "STOP"}], "responseId": "g_2"}),
+            ))
+        } else if request.line.contains("alt=sse") {
+            out.write_all(&sse(pieces.as_bytes()))
+        } else {
+            out.write_all(&json_reply(&json!(all)))
+        };
+    });
+    let proxy = Proxy::start(&upstream, &[]);
+    let ask = json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}]}).to_string();
+    let got = proxy.send(GEMINI, &ask);
+    assert_eq!(got.body, stream.as_bytes());
+    let sent = upstream.last();
+    assert_eq!(sent.line, "POST /base/v1/models/m:streamGenerateContent?alt=sse&key=query-key-of-the-client HTTP/1.1");
+    assert_eq!(sent.header("x-goog-api-key"), Some("key-of-the-client"));
+    let first = proxy.capture_of(&got);
+    assert_eq!(
+        (first.calls(), first.status().as_str(), first.issues()),
+        (vec!["read_file({\"path\":\"é\"})".to_owned()], "ok", vec![])
+    );
+    assert_eq!(first.start.data["protocol"], "gemini_generate_content");
+    assert!(!json!(first.start.data).to_string().contains("query-key-of-the-client"));
+
+    let array = proxy.capture_of(&proxy.send(&GEMINI.replace("alt=sse&", ""), &ask));
+    assert_eq!((array.calls(), array.status().as_str(), array.issues()), (first.calls(), "ok", vec![]));
+
+    let history = json!({"contents": [
+        {"role": "user", "parts": [{"text": "y"}]},
+        {"role": "model", "parts": [{"functionCall": {"id": "fc_1", "name": "read_file", "args": {"path": "é"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": "fc_1", "name": "read_file", "response": {"output": "A"}}}]},
+    ]});
+    // under a key that has one such call
+    let other = GEMINI.replace("x-goog-api-key: key", "x-goog-api-key: other");
+    let first = proxy.capture_of(&proxy.send(&other, &ask));
+    let plain = other.replace(":streamGenerateContent?alt=sse&", ":generateContent?").replace("/v1beta/", "/v1/");
+    let next = proxy.capture_of(&proxy.send(&plain, history.to_string()));
+    assert_eq!(
+        (next.association(), next.session(), next.status().as_str()),
+        ("tool_call_reference", first.session(), "ok")
+    );
+    assert_eq!(
+        next.start.data["agent_reported_tool_results"],
+        json!([{"id": "fc_1", "name": "read_file", "content": {"output": "A"}}])
+    );
+    assert_eq!(next.issues(), Vec::<&str>::new());
+
+    let wrong = proxy.send(&plain, "{}");
+    let error: Value = serde_json::from_slice(&wrong.body).unwrap();
+    assert_eq!((wrong.status, &error["error"]["status"]), (400, &json!("INVALID_ARGUMENT")));
+
+    // what was recorded is audited: Gemini CLI's tools are known by their names
+    let ran =
+        std::process::Command::new(env!("CARGO_BIN_EXE_toolreplay")).arg("import").arg(&proxy.folder).output().unwrap();
+    let records = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!((ran.status.code(), records.matches("\"tool\":\"read_file\"").count()), (Some(0), 3), "{records}");
+}

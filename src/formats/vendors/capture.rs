@@ -7,6 +7,7 @@
 use super::anthropic;
 use super::claude_code;
 use super::codex;
+use super::gemini;
 use super::responses;
 use crate::formats::Format;
 use crate::formats::effect::Profile;
@@ -281,6 +282,7 @@ fn reply<'a>(record: Value<'a>, at: Value<'a>, trace: &str, out: &mut Out<'_>) {
     out.event(Event::Window);
     let profiles: [&'static Profile; 2] = match text(name).as_deref() {
         Some("anthropic_messages") => [&claude_code::PROFILE, &anthropic::PROFILE],
+        Some("gemini_generate_content") => [&gemini::PROFILE, &Profile::NONE],
         Some("openai_responses") => [&codex::PROFILE, &responses::PROFILE],
         _ => [&Profile::NONE; 2],
     };

@@ -68,35 +68,79 @@ fn recognise(value: Value<'_>, document: bool) -> Option<&'static str> {
 }
 
 fn extract(record: Value<'_>, out: &mut Out<'_>) {
-    out.event(Event::Scope);
     if record.is_array() {
-        return list(record, out);
+        return lists(&[record], None, out);
     }
-    let [response, params, input, output] = record.fields(&["response", "responses_create_params", "input", "output"]);
-    for part in [params.and_then(|params| params.get("input")), input] {
-        // a text in place of items is a person's words
-        if let Some(part) = part.filter(|part| part.is_array()) {
-            list(part, out);
-        }
-    }
-    out.usage(record.get("usage").or_else(|| response?.get("usage")), None, None);
+    let names = ["response", "responses_create_params", "request", "body", "input", "output"];
+    let [response, params, request, body, input, output] = record.fields(&names);
+    // a text in place of items is a person's words
+    let asked = [params, request, body].into_iter().flatten().filter_map(|part| part.get("input")).chain(input);
+    let mut parts: Vec<Value<'_>> = asked.filter(|part| part.is_array()).collect();
     match (output, response.map(|response| response.get("output"))) {
         (None, None) => out.unknown("neither a response nor items", record),
         (None, Some(None)) => out.unknown("response without 'output'", record),
-        (own, inner) => {
-            for part in [own, inner.flatten()].into_iter().flatten() {
-                list(part, out);
+        (own, inner) => parts.extend([own, inner.flatten()].into_iter().flatten()),
+    }
+    let usage = record.get("usage").or_else(|| response?.get("usage"));
+    lists(&parts, usage, out);
+}
+
+/// The items of lists that follow each other. A log of requests holds in each all that was said before: one that begins
+/// with all of another goes on with that one.
+fn lists(parts: &[Value<'_>], usage: Option<Value<'_>>, out: &mut Out<'_>) {
+    let told = parts.iter().flat_map(|part| part.items()).filter_map(identity);
+    let told: Vec<Vec<u8>> = told.collect();
+    out.conversation_of(told.iter());
+    let mut number = 0;
+    for part in parts {
+        for value in out.listed(Some(*part), "items") {
+            if identity(value).is_some() {
+                out.event(Event::Message(number));
+                number += 1;
+            }
+            if !item(value, None, Flags::NO_COPY, |_, _| {}, out) {
+                silent(value, out);
             }
         }
     }
+    // behind what is new of it: what belongs to the rest was counted with that
+    out.usage(usage, None, None);
 }
 
-fn list(items: Value<'_>, out: &mut Out<'_>) {
-    for value in out.listed(Some(items), "items") {
-        if !item(value, None, Flags::NO_COPY, |_, _| {}, out) {
-            silent(value, out);
+/// What tells an item from others, whether it is what a model wrote or what a client sends back of it: clients leave out
+/// ids, states and what the model thought.
+fn identity(item: Value<'_>) -> Option<Vec<u8>> {
+    if !item.is_object() {
+        return None;
+    }
+    let [kind, role, call_id, name, arguments, input, output, action, content] =
+        item.fields(&["type", "role", "call_id", "name", "arguments", "input", "output", "action", "content"]);
+    let kind = text(kind).filter(|kind| !kind.is_empty()).unwrap_or(Cow::Borrowed("message"));
+    if &*kind == "reasoning" {
+        return None;
+    }
+    let mut told = kind.into_owned().into_bytes();
+    for part in [role, call_id, name, arguments, input, output, action] {
+        told.push(0);
+        match part.map(|part| (part.as_str(), part)) {
+            Some((Some(words), _)) => told.extend_from_slice(words.as_bytes()),
+            Some((None, value)) => told.extend_from_slice(value.text()),
+            None => {}
         }
     }
+    told.push(0);
+    match content.filter(|content| !content.is_array()) {
+        Some(content) => told.extend_from_slice(content.as_str().unwrap_or_default().as_bytes()),
+        None => {
+            for part in content.into_iter().flat_map(Value::items) {
+                match part.get("text").and_then(Value::as_str) {
+                    Some(words) => told.extend_from_slice(words.as_bytes()),
+                    None => told.extend_from_slice(part.text()),
+                }
+            }
+        }
+    }
+    Some(told)
 }
 
 /// Items that are neither calls nor results.

@@ -22,7 +22,8 @@ pub struct Parsed {
 /// The text is not JSON, not UTF-8 or nested too deeply.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
     let mut issues = Vec::new();
-    if has_key(bytes, is_number_mark) {
+    let keys = keys(bytes);
+    if keys.mark {
         return Err(serde::de::Error::custom(
             "a key is reserved by the parser, which would take its object for a number",
         ));
@@ -36,7 +37,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
             value
         }
     };
-    if has_repeated_key(bytes) {
+    if keys.repeated {
         issues.push("repeated_json_key");
     }
     Ok(Parsed { value, issues })
@@ -95,18 +96,11 @@ fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     out
 }
 
-/// Expects valid JSON. Compares keys as they are written.
-fn has_repeated_key(bytes: &[u8]) -> bool {
-    // One set for all levels: a key is remembered with the object it belongs to.
-    let mut seen: HashSet<(usize, &[u8])> = HashSet::new();
-    has_key(bytes, |object, key| !seen.insert((object, key)))
-}
-
 /// The key by which the parser, keeping numbers digit for digit, marks an object that stands for one. Recorded text that
 /// holds it would be read as a number that nobody wrote.
-const NUMBER_MARK: &str = "$serde_json::private::Number";
+pub(crate) const NUMBER_MARK: &str = "$serde_json::private::Number";
 
-fn is_number_mark(_: usize, key: &[u8]) -> bool {
+fn is_number_mark(key: &[u8]) -> bool {
     if !key.contains(&b'\\') {
         return key == NUMBER_MARK.as_bytes();
     }
@@ -114,46 +108,78 @@ fn is_number_mark(_: usize, key: &[u8]) -> bool {
     serde_json::from_slice::<String>(&literal).is_ok_and(|key| key == NUMBER_MARK)
 }
 
-/// Whether `wanted` says so of any key, by the number of its object and as it is written. Where the text is no JSON the
-/// answer is of no use, but there is one.
-fn has_key<'b>(bytes: &'b [u8], mut wanted: impl FnMut(usize, &'b [u8]) -> bool) -> bool {
+/// What is to be known of the keys of a text. Where the text is no JSON the answer is of no use, but there is one.
+#[derive(Default)]
+struct Keys {
+    /// One of them is the parser's own.
+    mark: bool,
+    /// One stands twice in its object, compared as they are written.
+    repeated: bool,
+}
+
+/// So many keys of an object are compared one by one.
+const FEW: usize = 32;
+
+fn keys(bytes: &[u8]) -> Keys {
+    let mut found = Keys::default();
+    // the keys of the objects that are open, those of the innermost last, and where each of them begins
+    let mut seen: Vec<&[u8]> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
-    let mut objects = 0;
+    // those of objects with many, by where the object begins
+    let mut many: HashSet<(usize, &[u8])> = HashSet::new();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         at += 1;
         match byte {
-            b'{' => {
-                objects += 1;
-                open.push(objects);
+            b'{' | b'[' => open.push(seen.len()),
+            b'}' | b']' => {
+                let begins = open.pop().unwrap_or(0);
+                if seen.len() - begins > FEW {
+                    for key in &seen[begins..] {
+                        many.remove(&(begins, key));
+                    }
+                }
+                seen.truncate(begins);
             }
-            b'[' => open.push(0),
-            b'}' | b']' => drop(open.pop()),
             b'"' => {
                 let start = at;
                 loop {
-                    let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) else {
-                        return false;
+                    let Some(next) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) else {
+                        return found;
                     };
-                    at += found + 1;
+                    at += next + 1;
                     if bytes[at - 1] == b'"' {
                         break;
                     }
                     at += 1;
                 }
-                let end = at - 1;
+                let key = &bytes[start..at - 1];
                 while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
                     at += 1;
                 }
-                let object = open.last().copied().unwrap_or(0);
-                if bytes.get(at) == Some(&b':') && wanted(object, &bytes[start..end]) {
-                    return true;
+                if bytes.get(at) != Some(&b':') {
+                    continue;
                 }
+                if is_number_mark(key) {
+                    found.mark = true;
+                    return found;
+                }
+                let begins = open.last().copied().unwrap_or(0);
+                let own = &seen[begins..];
+                if own.len() < FEW {
+                    found.repeated |= own.contains(&key);
+                } else {
+                    if own.len() == FEW {
+                        many.extend(own.iter().map(|key| (begins, *key)));
+                    }
+                    found.repeated |= !many.insert((begins, key));
+                }
+                seen.push(key);
             }
             _ => {}
         }
     }
-    false
+    found
 }
 
 #[cfg(test)]
@@ -200,8 +226,27 @@ mod tests {
             (r#"{"a":1,"a":2}"#, true),
             (r#"[{"x":{"a":"b","a" : 2}}]"#, true),
             (r#"{"a":"\"a\":","b":"a"}"#, false),
+            (r#"[{"a":{"b":1},"b":2},{"b":[{"a":1}]}]"#, false),
+            (r#"{"a":{"b":1,"c":{}},"d":[],"a":2}"#, true),
         ] {
             assert_eq!(!parse(text.as_bytes()).unwrap().issues.is_empty(), repeated, "{text}");
+        }
+    }
+
+    #[test]
+    fn repeated_keys_are_marked_among_many() {
+        for count in [31, 32, 33, 34, 200] {
+            let keys = |from: usize| {
+                (from..count).map(|key| format!("\"k{key}\":{{\"k{key}\":0}}")).collect::<Vec<_>>().join(",")
+            };
+            let issues = |text: &str| parse(text.as_bytes()).unwrap().issues;
+            // two objects with the same keys, one beside and one within the other
+            let text = format!("[{{{}}},{{{},\"z\":{{{}}}}}]", keys(0), keys(0), keys(0));
+            assert!(issues(&text).is_empty(), "{count}");
+            for again in [0, count / 2, count - 1] {
+                let text = format!("[{{{}}},{{{},\"k{again}\":1}}]", keys(0), keys(0));
+                assert_eq!(issues(&text), ["repeated_json_key"], "{count} {again}");
+            }
         }
     }
 

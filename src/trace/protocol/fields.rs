@@ -108,15 +108,24 @@ pub(crate) fn open_arguments(owner: &mut Value, name: &str, issues: &mut Issues)
     }
 }
 
-/// Looks at a request that must have a `messages` array: `head` gets whether the reply is to be a stream, and the messages
-/// from the last one on, which are read only as far as it asks.
+/// Looks at a request that must have a `messages` array.
 pub(crate) fn inspect_messages(
     bytes: &[u8],
     head: impl Fn(bool, &mut dyn Iterator<Item = Value>) -> Head,
 ) -> Result<Head, &'static str> {
-    const MISSING: &str = "the request has no 'messages' array";
+    inspect_listed(bytes, "messages", "the request has no 'messages' array", head)
+}
+
+/// Looks at a request that must have its messages in the array `list`: `head` gets whether the reply is to be a stream, and
+/// the messages from the last one on, which are read only as far as it asks.
+pub(crate) fn inspect_listed(
+    bytes: &[u8],
+    list: &str,
+    missing: &'static str,
+    head: impl Fn(bool, &mut dyn Iterator<Item = Value>) -> Head,
+) -> Result<Head, &'static str> {
     if let Some(fields) = body::fields(bytes) {
-        let messages = fields.get("messages").and_then(|raw| body::items(raw)).ok_or(MISSING)?;
+        let messages = fields.get(list).and_then(|raw| body::items(raw)).ok_or(missing)?;
         let stream = fields.get("stream").is_some_and(|raw| raw.get() == "true");
         return Ok(head(stream, &mut messages.into_iter().rev().map_while(body::read)));
     }
@@ -125,7 +134,7 @@ pub(crate) fn inspect_messages(
         return Err("the request body is not JSON");
     }
     let Ok(parsed) = body::parse(bytes) else { return Ok(Head::default()) };
-    let messages = parsed.value.get("messages").and_then(Value::as_array).ok_or(MISSING)?;
+    let messages = parsed.value.get(list).and_then(Value::as_array).ok_or(missing)?;
     Ok(head(parsed.value.get("stream") == Some(&Value::Bool(true)), &mut messages.iter().rev().cloned()))
 }
 

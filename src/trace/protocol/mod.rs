@@ -12,18 +12,20 @@ mod fields;
 mod chat;
 mod responses;
 mod anthropic;
+mod gemini;
 
 pub use self::anthropic::MESSAGES;
 pub use self::chat::CHAT_COMPLETIONS;
 pub use self::decoder::{Head, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
+pub use self::gemini::GENERATE_CONTENT;
 pub use self::issues::Issues;
 pub use self::responses::RESPONSES;
 
 // for the decoders in this folder
 use self::fields::{
-    Allowance, check_calls, decode_arguments, error_type, inspect_messages, open_all_arguments, open_arguments,
-    openai_error, text_of,
+    Allowance, check_calls, decode_arguments, error_type, inspect_listed, inspect_messages, open_all_arguments,
+    open_arguments, openai_error, text_of,
 };
 
 /// Every protocol with a decoder. To add one: a file beside this one and a line here.
-pub const PROTOCOLS: &[&dyn Protocol] = &[CHAT_COMPLETIONS, RESPONSES, MESSAGES];
+pub const PROTOCOLS: &[&dyn Protocol] = &[CHAT_COMPLETIONS, RESPONSES, MESSAGES, GENERATE_CONTENT];

@@ -23,6 +23,7 @@ mod linux {
     use std::sync::{Mutex, PoisonError};
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    use rustix::io::Errno;
 
     use super::{File, FilePool, Path};
 
@@ -51,8 +52,15 @@ mod linux {
         /// A new file of this name, if one is ready.
         pub(in crate::trace::proxy) fn take(&self, path: &Path) -> Option<File> {
             let file = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-            match linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW) {
+            // By its descriptor, which systems since Linux 6.10 let its owner do; by its place in /proc on older ones.
+            let named = linkat(&file, "", CWD, path, AtFlags::EMPTY_PATH).or_else(|error| match error {
+                Errno::EXIST => Err(error),
+                _ => {
+                    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+                    linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)
+                }
+            });
+            match named {
                 Ok(()) => Some(file),
                 Err(_) => {
                     // Not again: without /proc, say, it will never work.

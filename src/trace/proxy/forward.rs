@@ -14,12 +14,12 @@ use super::capture::{Capture, CaptureEnd, Opening, undecoded};
 use super::client::{Later, Waiting};
 use super::config::Record;
 use super::request_body::{self, BodyError, Passing};
-use super::route::{Route, route};
+use super::route::{Route, below, route};
 use super::shared::Shared;
 use super::tap::{Recording, Tap};
 use super::upstream::Outgoing;
 use super::{encoding, headers};
-use crate::trace::protocol::{CHAT_COMPLETIONS, Head, Issues, PROTOCOLS, Protocol};
+use crate::trace::protocol::{CHAT_COMPLETIONS, GENERATE_CONTENT, Head, Issues, PROTOCOLS, Protocol};
 use crate::trace::{Redactor, clock};
 
 type Answer = Response<Either<Tap, Full<Bytes>>>;
@@ -72,6 +72,9 @@ pub(super) async fn handle(
 fn shape_for(path: &str) -> &'static dyn Protocol {
     if let Route::Recorded(protocol) | Route::Alike(protocol) = route(path) {
         return protocol;
+    }
+    if path.starts_with("/v1beta/") {
+        return GENERATE_CONTENT;
     }
     let starts = |one: &&&dyn Protocol| one.paths().iter().any(|pattern| path.starts_with(&format!("/v1{pattern}/")));
     PROTOCOLS.iter().find(starts).copied().unwrap_or(CHAT_COMPLETIONS)
@@ -148,12 +151,16 @@ async fn pass(shared: &Shared, waiting: &Waiting, request: Request<Incoming>) ->
             &json!({"status": "ok", "service": "toolreplay trace proxy", "version": env!("CARGO_PKG_VERSION")}),
         ));
     }
-    let below = path.strip_prefix("/v1").filter(|below| below.is_empty() || below.starts_with('/'));
-    let below = below
+    let below = below(path)
         .ok_or_else(|| {
-            refuse(StatusCode::NOT_FOUND, "not_found", "paths below /v1 are sent on, others are not known here")
+            refuse(
+                StatusCode::NOT_FOUND,
+                "not_found",
+                "paths below /v1 and /v1beta are sent on, others are not known here",
+            )
         })?
         .to_owned();
+    let prefix = path.strip_suffix(&below).unwrap_or_default().to_owned();
     if request.headers().contains_key("upgrade") {
         return Err(refuse(
             StatusCode::UPGRADE_REQUIRED,
@@ -192,7 +199,7 @@ async fn pass(shared: &Shared, waiting: &Waiting, request: Request<Incoming>) ->
     let secrets = headers::secrets(&parts.headers, parts.uri.query(), &shared.config.forward_headers, &shared.names);
     let shown: String =
         Redactor::new(secrets, [""; 0]).text(&below).chars().take(200).flat_map(char::escape_default).collect();
-    (shared.log)(&format!("passed through, not recorded: {method} /v1{shown} -> {}", status.as_u16()));
+    (shared.log)(&format!("passed through, not recorded: {method} {prefix}{shown} -> {}", status.as_u16()));
     let (mut parts, body) = sent?.into_parts();
     headers::strip_response(&mut parts.headers);
     Ok(Response::from_parts(parts, Either::Left(Tap::new(body, None, Some(wait)))))
@@ -256,7 +263,7 @@ async fn record(
     let id: Arc<str> = clock::ordered_id().into();
     let query = parts.uri.query();
     // as the client wrote it: what a path names is its own
-    let below = parts.uri.path().strip_prefix("/v1").unwrap_or_default();
+    let below = below(parts.uri.path()).unwrap_or_default();
     let scope = shared.associations.scope(&parts.headers);
 
     let mut issues = Issues::default();

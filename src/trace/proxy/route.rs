@@ -16,15 +16,23 @@ pub(super) enum Route {
     Alike(&'static dyn Protocol),
     /// A path that leaves its folder, or has characters that no path has.
     Wrong,
-    /// Not below `/v1`.
+    /// Not below a prefix that stands for the base URL.
     Unknown,
+}
+
+/// What stands for the upstream's base URL, the second for clients of Gemini, which write it so.
+const PREFIXES: [&str; 2] = ["/v1", "/v1beta"];
+
+/// The path below the upstream's base URL, if it is one.
+pub(super) fn below(path: &str) -> Option<&str> {
+    PREFIXES.iter().filter_map(|prefix| path.strip_prefix(prefix)).find(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Looks up a path as it stands in the request.
 pub(super) fn route(path: &str) -> Route {
     let Some(plain) = normalised(path) else { return Route::Wrong };
     let of = |path: &str| {
-        let below = path.strip_prefix("/v1")?;
+        let below = below(path)?;
         PROTOCOLS.iter().copied().find(|one| one.paths().iter().any(|pattern| matches(pattern, below)))
     };
     if let Some(protocol) = of(path).filter(|_| of(&plain).is_some()) {
@@ -33,10 +41,7 @@ pub(super) fn route(path: &str) -> Route {
     if let Some(protocol) = alike(&plain.to_ascii_lowercase()) {
         return Route::Alike(protocol);
     }
-    match path.strip_prefix("/v1") {
-        Some(below) if below.is_empty() || below.starts_with('/') => Route::Passed,
-        _ => Route::Unknown,
-    }
+    if below(path).is_some() { Route::Passed } else { Route::Unknown }
 }
 
 /// The protocol whose path stands at the end of this one: alone, behind another `/v1`, or, where it has more than one
@@ -47,7 +52,9 @@ fn alike(plain: &str) -> Option<&'static dyn Protocol> {
         let more = pattern.matches('/').count() > 1;
         starts().any(|at| {
             let (before, rest) = plain.split_at(at);
-            (before.is_empty() || more || before.ends_with("/v1")) && matches(pattern, rest)
+            let at_base = before.is_empty() || PREFIXES.iter().any(|prefix| before.ends_with(prefix));
+            // the path is in small letters by now
+            (at_base || more) && matches(&pattern.to_ascii_lowercase(), rest)
         })
     };
     PROTOCOLS.iter().copied().find(|one| one.paths().iter().any(|pattern| at_end(pattern)))
@@ -131,7 +138,19 @@ mod tests {
             ("/v1/openai/deployments/gpt%204/chat/completions", "recorded openai_chat_completions"),
             ("/v1", "passed"),
             ("/v1/models", "passed"),
-            ("/v1/models/gemini:generateContent", "passed"),
+            ("/v1/models/gemini:countTokens", "passed"),
+            ("/v1/models/gemini:generateContent", "recorded gemini_generate_content"),
+            ("/v1beta/models/gemini:streamGenerateContent", "recorded gemini_generate_content"),
+            ("/v1beta/models/gemini", "passed"),
+            ("/v1beta", "passed"),
+            ("/v1beta1/models/gemini:generateContent", "alike"),
+            (
+                "/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
+                "recorded gemini_generate_content",
+            ),
+            ("/v1beta/models/gemini:generatecontent", "alike"),
+            ("/v1/models/gemini%3AgenerateContent", "alike"),
+            ("/models/gemini:generateContent", "alike"),
             ("/v1/responses/resp_1", "passed"),
             ("/v1/responses/resp_1/cancel", "passed"),
             ("/v1/messages/count_tokens", "passed"),
@@ -139,6 +158,7 @@ mod tests {
             ("/v1/chat/completions/c1", "passed"),
             ("/v1/files/a%20b", "passed"),
             ("/v1x/models", "unknown"),
+            ("/v1betax/models", "unknown"),
             ("/", "unknown"),
             // whatever an upstream may decode, drop or fold
             ("/v1/chat/complet%69ons", "alike"),
