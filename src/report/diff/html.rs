@@ -1,6 +1,6 @@
 //! The comparison as a page: no script, no request, nothing but text and one style sheet that its policy names by its hash.
 
-use super::shown::{DiffReport, Place, Row, Side, words};
+use super::shown::{DiffReport, Place, Row, Side, summary, words};
 use crate::excerpt::{Difference, Line};
 use crate::report::runs::{count, money, time};
 use crate::sanitize::visible;
@@ -39,22 +39,11 @@ pub(super) fn write(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> 
     )?;
     side("a", &report.a, out)?;
     side("b", &report.b, out)?;
-    let tally = report.tally;
-    writeln!(
-        out,
-        "</tbody>\n</table>\n<p>{} calls are the same, {} were answered differently, {} only a made, {} only b made, {} \
-         stand at another place, {} could not be compared.</p>",
-        count(tally.same),
-        count(tally.answers),
-        count(tally.only_a),
-        count(tally.only_b),
-        count(tally.moved),
-        count(tally.not_compared)
-    )?;
+    writeln!(out, "</tbody>\n</table>\n<p>Calls: {}.</p>", summary(report.tally))?;
     if !report.rows.is_empty() {
         writeln!(
             out,
-            "<table>\n<caption hidden>The differences</caption>\n<thead><tr><th>a</th><th>b</th><th>what</th><th>call</th></tr></thead>\n<tbody>"
+            "<table class=\"calls\">\n<caption hidden>The differences</caption>\n<thead><tr><th>a</th><th>b</th><th>what</th><th>call</th></tr></thead>\n<tbody>"
         )?;
         for row in report.rows.iter().take(ROWS) {
             same(row.same_before, out)?;

@@ -2,6 +2,7 @@
 
 use crate::excerpt::{self, Difference};
 use crate::formats::Usage;
+use crate::report::runs::count;
 use crate::sanitize::{clip, visible};
 use crate::session::Session;
 use crate::session::diff::{Diff, Divergence, Kind, Step, Tally, Verdict};
@@ -161,4 +162,21 @@ pub(super) fn words(kind: Kind) -> &'static str {
         Kind::Moved { answer: false } => "at another place",
         Kind::Moved { answer: true } => "at another place, another answer",
     }
+}
+
+/// How many calls became what, in words.
+pub(super) fn summary(tally: Tally) -> String {
+    let mut parts = vec![format!("{} the same", count(tally.same))];
+    for (number, what) in [
+        (tally.answers, "with another answer"),
+        (tally.only_a, "only in a"),
+        (tally.only_b, "only in b"),
+        (tally.moved, "at another place"),
+        (tally.not_compared, "of which an answer or the arguments are not recorded as a whole"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number)));
+        }
+    }
+    parts.join(", ")
 }

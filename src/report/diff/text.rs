@@ -1,6 +1,6 @@
 //! The comparison for people. Every line starts with words of our own.
 
-use super::shown::{DiffReport, Place, Row, Side, words};
+use super::shown::{DiffReport, Place, Row, Side, summary, words};
 use crate::excerpt::Difference;
 use crate::report::runs::{count, money, time};
 use crate::sanitize::visible;
@@ -31,19 +31,8 @@ pub(super) fn write(report: &DiffReport, color: bool, out: &mut dyn Write) -> io
         None => {}
     }
     let tally = report.tally;
-    let mut parts = vec![format!("{} the same", count(tally.same))];
-    let mut say = |number: u64, what: &str| {
-        if number > 0 {
-            parts.push(format!("{} {what}", count(number)));
-        }
-    };
-    say(tally.answers, "with another answer");
-    say(tally.only_a, "only in a");
-    say(tally.only_b, "only in b");
-    say(tally.moved, "at another place");
-    say(tally.not_compared, "of which an answer or the arguments are not recorded as a whole");
     writeln!(out)?;
-    writeln!(out, "calls: {}", parts.join(", "))?;
+    writeln!(out, "calls: {}", summary(tally))?;
     writeln!(
         out,
         "result: {}",
