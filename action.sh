@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The steps of the GitHub Action: action.sh binary | build | run | not-uploaded | not-attested | verdict
+# The steps of the GitHub Action: action.sh binary | build | run | not-uploaded | not-attested | comment | verdict
 #
 # What the action is told comes in environment variables and reaches the binary as arguments, user paths behind `--`.
 # What a run found out comes from the binary, which also makes it safe to print; nothing is judged or parsed here.
@@ -24,11 +24,11 @@ printable() {
     printf '%s' "${text//##\[/##\\[}"
 }
 
-# A line of the summary: words of ours, and a text as a code span.
-in_summary() {
+# A paragraph of Markdown: words of ours, and a text as a code span.
+in_markdown() {
     local text=${2//[^[:print:]]/?}
     text=${text//\`/\'}
-    printf '\n%s %s%s%s\n' "$1" '`' "$text" '`' >>"$GITHUB_STEP_SUMMARY"
+    printf '\n%s %s%s%s\n' "$1" '`' "$text" '`'
 }
 
 # Ends a step that cannot do what it is asked.
@@ -378,6 +378,7 @@ run() {
             if [ -n "$line" ]; then arguments+=("--mutator=$line"); fi
         done <<<"$IN_MUTATORS"
         if enabled allow-loss "$IN_ALLOW_LOSS"; then arguments+=(--allow-loss); fi
+        if enabled strict "${IN_STRICT:-false}"; then arguments+=(--strict); fi
         case $IN_BASE in
         auto) detect_base ;;
         none | "") how="the workflow says so" ;;
@@ -388,6 +389,8 @@ run() {
         esac
         if [ -n "$base" ]; then
             arguments+=("--base=$base")
+            # without a base nothing is known to be unchanged, and all is judged
+            if enabled changed-only "${IN_CHANGED_ONLY:-false}"; then arguments+=(--changed-only); fi
             if [ -n "$policy_base" ]; then arguments+=("--policy-base=$policy_base"); fi
             # an id says more than a name that moves
             local id
@@ -396,6 +399,9 @@ run() {
             output base "${id:-$base}"
             if [ -n "$policy_base" ]; then compared="$compared, judged by the policy of $policy_base"; fi
         elif [ -z "$no_base" ]; then
+            if enabled changed-only "${IN_CHANGED_ONLY:-false}"; then
+                echo "toolreplay: changed-only: there is no base, so every recording is judged"
+            fi
             compared="compared with no base: $how"
             output base none
         fi
@@ -410,7 +416,10 @@ run() {
         esac
         [ -z "${IN_TRUST:-}" ] && [ "${IN_REQUIRE_SIGNATURE:-false}" = false ] ||
             die "the inputs 'trust' and 'require-signature' mean nothing in mode 'seal'"
+        [ "${IN_STRICT:-false}" = false ] && [ "${IN_CHANGED_ONLY:-false}" = false ] ||
+            die "the inputs 'strict' and 'changed-only' mean nothing in mode 'seal'"
         arguments=(seal-all)
+        if enabled allow-loss "$IN_ALLOW_LOSS"; then arguments+=(--allow-loss); fi
         if [ -n "$IN_SEAL_OUTPUT" ]; then arguments+=("--into=$IN_SEAL_OUTPUT"); fi
         ;;
     *) die "the input 'mode' must be audit, verify or seal, not '$IN_MODE'" ;;
@@ -429,7 +438,16 @@ run() {
         arguments+=("--report=attestation=$work/predicate.json" "--report=subjects=$work/subjects")
     fi
     arguments+=(--color=never "--report=outputs=$work/outputs")
-    if enabled summary "$IN_SUMMARY"; then arguments+=("--report=markdown=$work/summary"); fi
+    local comment=false
+    if enabled comment "${IN_COMMENT:-false}"; then comment=true; fi
+    if enabled summary "$IN_SUMMARY" || [ "$comment" = true ]; then
+        arguments+=("--report=markdown=$work/summary")
+        # places become links where this is the revision that the address names
+        if [ "${arguments[0]}" = audit ] && [ -n "${SOURCE_URL:-}" ] &&
+            [ "$(calm_git rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null || true)" = "${SOURCE_URL##*/}" ]; then
+            arguments+=("--source-url=$SOURCE_URL")
+        fi
+    fi
     if enabled annotations "$IN_ANNOTATIONS"; then arguments+=("--report=github=$work/annotations"); fi
     if [ -n "$sarif" ]; then
         sarif=$(absolute sarif-file "$sarif")
@@ -444,8 +462,13 @@ run() {
         json=$(absolute json-file "$json")
         arguments+=("--report=json=$json")
     fi
+    local html=${IN_HTML_FILE:-}
+    if [ -n "$html" ]; then
+        html=$(absolute html-file "$html")
+        arguments+=("--report=html=$html")
+    fi
     # the folders of reports may be new
-    for line in "$sarif" "$junit" "$json"; do
+    for line in "$sarif" "$junit" "$json" "$html"; do
         if [ -n "$line" ]; then
             mkdir -p -- "$(dirname -- "$line")" 2>/dev/null ||
                 die "the folder of the report '$line' cannot be made; name another path"
@@ -475,6 +498,7 @@ run() {
         if [ -n "$sarif" ]; then output sarif-file "$sarif"; fi
         if [ -n "$junit" ]; then output junit-file "$junit"; fi
         if [ -n "$json" ]; then output json-file "$json"; fi
+        if [ -n "$html" ]; then output html-file "$html"; fi
         if [ "$upload" = true ] && [ -s "$sarif" ]; then output upload true; fi
         # the first line is no subject; what compared nothing is not vouched for
         if [ "$attest" = true ] && [ -z "$no_base" ] && [ "$(wc -l <"$work/subjects")" -gt 1 ]; then
@@ -483,12 +507,13 @@ run() {
             output predicate "$work/predicate.json"
         fi
         if [ -f "$work/summary" ]; then
-            cat "$work/summary" >>"$GITHUB_STEP_SUMMARY"
-            if [ -n "$compared" ]; then in_summary "Compared with" "${compared#compared with }"; fi
+            if [ -n "$compared" ]; then in_markdown "Compared with" "${compared#compared with }" >>"$work/summary"; fi
+            # a check that compared nothing is no pass, whatever else it found
+            if [ -n "$no_base" ]; then in_markdown "**Inconclusive**:" "$no_base" >>"$work/summary"; fi
+            if [ "$IN_SUMMARY" = true ]; then cat "$work/summary" >>"$GITHUB_STEP_SUMMARY"; fi
+            if [ "$comment" = true ]; then output comment "$work/summary"; fi
         fi
         if [ -n "$no_base" ]; then
-            # a check that compared nothing is no pass, whatever else it found
-            if [ "$IN_SUMMARY" = true ]; then in_summary "**Inconclusive**:" "$no_base"; fi
             if [ "$code" -lt 2 ]; then
                 code=2
                 output verdict inconclusive
@@ -507,10 +532,109 @@ run() {
     output exit-code "$code"
 }
 
+# Asks GitHub's API: METHOD PATH [file with a JSON body]. Prints the answer's body; its status is in `status`. The token goes
+# in by standard input, where no list of processes shows it.
+status=
+api() {
+    local method=$1 path=$2 body=${3:-} answer arguments=()
+    if [ -n "$body" ]; then arguments=(--header 'Content-Type: application/json' --data-binary "@$body"); fi
+    answer=$(printf 'header = "Authorization: Bearer %s"\n' "${TOKEN:-}" |
+        curl --silent --show-error --config - --request "$method" --max-time 60 --retry 2 \
+            --header 'Accept: application/vnd.github+json' --header 'X-GitHub-Api-Version: 2022-11-28' \
+            ${arguments[@]+"${arguments[@]}"} --write-out '\n%{http_code}' "$GITHUB_API_URL$path" 2>&1) || true
+    status=${answer##*$'\n'}
+    case $status in
+    [1-5][0-9][0-9]) ;;
+    *) status=000 ;;
+    esac
+    printf '%s' "${answer%$'\n'*}" >"$work/answer"
+}
+
+# What the API said, in its own words, short and on one line.
+said() {
+    local text
+    text=$(sed -n 's/.*"message": *"\([^"]*\)".*/\1/p' "$work/answer" | head -n 1)
+    printable "${text:0:200}"
+}
+
 not_uploaded() {
-    local what="The SARIF report was not uploaded to code scanning. That needs the permission 'security-events: write', which pull requests from forks do not get, and a repository with code scanning. The verdict does not depend on it."
-    printf '::notice title=toolreplay::%s\n' "$what"
-    printf '\n%s\n' "$what" >>"$GITHUB_STEP_SUMMARY"
+    local what why
+    work=$(mktemp -d "$RUNNER_TEMP/toolreplay.XXXXXX")
+    if [ "${EVENT_FORK:-}" = true ]; then
+        why="The token of a pull request from a fork may not upload."
+    else
+        api GET "/repos/$GITHUB_REPOSITORY/code-scanning/analyses?per_page=1"
+        case $status in
+        200) why="Code scanning answers, so the upload itself failed, or the token may read and not write: the job needs the permission 'security-events: write'. The log of the upload says more." ;;
+        403) why="GitHub says '$(said)': the job needs the permission 'security-events: write', and the repository code scanning." ;;
+        404) why="GitHub says '$(said)': the repository has no code scanning, or the job lacks the permission 'security-events: write'." ;;
+        000) why="GitHub could not be asked why. The log of the upload says more." ;;
+        *) why="GitHub answers $status '$(said)'. The log of the upload says more." ;;
+        esac
+    fi
+    what="The SARIF report was not uploaded to code scanning. $why The verdict does not depend on it."
+    printf '::notice title=toolreplay::%s\n' "$(escaped "$what")"
+    in_markdown "Not uploaded:" "$what" >>"$GITHUB_STEP_SUMMARY"
+}
+
+# Bytes of a comment; GitHub refuses more than 65,536 characters.
+COMMENT_SIZE=60000
+
+# Keeps one comment on the pull request: the one with our mark is written anew, wherever it stands.
+comment() {
+    local category mark page=1 ids='' id
+    work=$(mktemp -d "$RUNNER_TEMP/toolreplay.XXXXXX")
+    case ${EVENT_NUMBER:-} in
+    '' | *[!0-9]*)
+        not_commented "The event '${GITHUB_EVENT_NAME:-}' is about no pull request."
+        return
+        ;;
+    esac
+    for tool in curl jq; do
+        command -v "$tool" >/dev/null || {
+            not_commented "There is no $tool on this runner."
+            return
+        }
+    done
+    category=${CATEGORY//[^A-Za-z0-9._\/-]/_}
+    mark="<!-- toolreplay: $category -->"
+    {
+        printf '%s\n' "$mark"
+        LC_ALL=C awk -v most="$COMMENT_SIZE" '
+            { size += length($0) + 1 }
+            size > most { print "\nThe rest is in the summary of the job."; exit }
+            { print }' "$COMMENT"
+    } >"$work/text"
+    jq --raw-input --slurp '{body: .}' <"$work/text" >"$work/body"
+    # a comment of somebody else with our mark cannot be written, and is passed over
+    while [ "$page" -le 30 ]; do
+        api GET "/repos/$GITHUB_REPOSITORY/issues/$EVENT_NUMBER/comments?per_page=100&page=$page"
+        if [ "$status" != 200 ]; then
+            not_commented "GitHub answers $status '$(said)' to the question which comments there are; the job needs the permission 'pull-requests: write'."
+            return
+        fi
+        ids="$ids $(jq --raw-output --arg mark "$mark" '.[] | select(.user.type == "Bot" and ((.body // "") | startswith($mark))) | .id' <"$work/answer" | tr '\n' ' ')"
+        [ "$(jq 'length' <"$work/answer")" -eq 100 ] || break
+        page=$((page + 1))
+    done
+    for id in $ids; do
+        case $id in *[!0-9]*) continue ;; esac
+        api PATCH "/repos/$GITHUB_REPOSITORY/issues/comments/$id" "$work/body"
+        if [ "$status" = 200 ]; then
+            echo "toolreplay: the comment on the pull request was brought up to date"
+            return
+        fi
+    done
+    api POST "/repos/$GITHUB_REPOSITORY/issues/$EVENT_NUMBER/comments" "$work/body"
+    if [ "$status" = 201 ]; then
+        echo "toolreplay: commented on the pull request"
+    else
+        not_commented "GitHub answers $status '$(said)'. The job needs the permission 'pull-requests: write', which pull requests from forks do not get."
+    fi
+}
+
+not_commented() {
+    printf '::notice title=toolreplay::%s\n' "$(escaped "The pull request has no comment of this run. $1 The verdict does not depend on it.")"
 }
 
 not_attested() {
@@ -539,6 +663,7 @@ build) build ;;
 run) run ;;
 not-uploaded) not_uploaded ;;
 not-attested) not_attested ;;
+comment) comment ;;
 verdict) verdict ;;
 *) die "action.sh has no step '${1:-}'" ;;
 esac

@@ -42,6 +42,8 @@ pub struct Config {
     pub reports: Vec<String>,
     /// Let a run pass that found nothing to audit.
     pub allow_empty: Option<bool>,
+    /// What looks like a recording and was not read is an error, and what is passed over is named.
+    pub strict: Option<bool>,
     /// The longest line that is read, such as `100M`. A limit can be lowered here, and raised on the command line alone.
     pub max_line: Option<String>,
     /// The longest JSON document that is read.

@@ -97,6 +97,15 @@ pub struct Rule {
     pub message: fn(&Finding) -> String,
 }
 
+impl Rule {
+    /// The address of the rule's page, as this version has it.
+    #[must_use]
+    pub fn link(&self) -> String {
+        let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+        format!("{repository}/blob/v{version}/docs/rules/{}.md", self.id)
+    }
+}
+
 /// A record of the same file that a finding refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -204,6 +213,19 @@ impl Finding {
     #[must_use]
     pub fn message(&self) -> String {
         (self.rule.message)(self)
+    }
+
+    /// Where exactly it is: the line, the column in characters from 1, or 0 for the whole line, and the length in UTF-16
+    /// code units, or 0 if unknown.
+    #[must_use]
+    pub fn place(&self) -> (u64, u64, u32) {
+        match &self.argument {
+            Some(argument) if argument.line > 0 => (argument.line, argument.column, argument.width),
+            _ if self.start > 0 => (self.line, u64::from(self.start), self.width),
+            // the length is that of the line
+            _ if self.column > 1 => (self.line, self.column, 0),
+            _ => (self.line, self.column, self.width),
+        }
     }
 
     /// The tool's name as messages show it.

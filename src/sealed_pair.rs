@@ -33,6 +33,39 @@ pub fn sealed_path(transcript: &Path) -> PathBuf {
     transcript.with_file_name(name)
 }
 
+/// The paths at which a transcript's sealed copy may stand: where `seal-all` writes it first, then the same compressed. A
+/// transcript that was compressed itself may have kept the copy of its former name.
+#[must_use]
+pub fn sealed_paths(transcript: &Path) -> Vec<PathBuf> {
+    let own = sealed_path(transcript);
+    let former = unpacked_name(transcript).map(|former| sealed_path(&former));
+    [own].into_iter().chain(former).flat_map(|path| packed_names(&path)).collect()
+}
+
+/// Endings of compressed files.
+const PACKED: [&str; 2] = ["gz", "zst"];
+
+/// A path and those of the same file compressed.
+fn packed_names(path: &Path) -> Vec<PathBuf> {
+    let packed = PACKED.iter().map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".");
+        name.push(ending);
+        name.into()
+    });
+    [path.to_owned()].into_iter().chain(packed).collect()
+}
+
+/// The path without the endings of compressed files, if it has any.
+fn unpacked_name(path: &Path) -> Option<PathBuf> {
+    let is_packed = |path: &Path| path.extension().is_some_and(|ending| PACKED.iter().any(|packed| ending == *packed));
+    let mut name = path.to_owned();
+    while is_packed(&name) {
+        name.set_extension("");
+    }
+    (name != path).then_some(name)
+}
+
 /// Whether a path is one that a sealed copy has.
 #[must_use]
 pub fn is_sealed_path(path: &Path) -> bool {
@@ -42,6 +75,13 @@ pub fn is_sealed_path(path: &Path) -> bool {
 /// The path of the transcript whose sealed copy is at `sealed`.
 #[must_use]
 pub fn transcript_path(sealed: &Path) -> Option<PathBuf> {
+    let plain = unpacked_name(sealed);
+    let transcript = plain_transcript_path(plain.as_deref().unwrap_or(sealed))?;
+    let there = packed_names(&transcript).into_iter().find(|path| path.is_file());
+    Some(there.unwrap_or(transcript))
+}
+
+fn plain_transcript_path(sealed: &Path) -> Option<PathBuf> {
     let ending = sealed.extension().filter(|ending| is_ending(ending))?;
     let stem = Path::new(sealed.file_stem()?);
     let name = stem.extension().filter(|part| *part == OsStr::new(&SEALED[1..])).and(stem.file_stem())?;

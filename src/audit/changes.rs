@@ -3,9 +3,10 @@
 //!
 //! Where the older texts come from (git, most often) is the caller's business; here they are compared.
 
-use super::outcome::{self, Input, Outcome, Source};
+use super::outcome::{self, Input, Outcome};
 use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level, Rule};
+use crate::formats;
 use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN, UNREAD_RECORDING};
 use crate::seal::{self, ExtendsError};
 use crate::sealed_pair::{self, CompareError, Difference, Mismatch};
@@ -189,23 +190,25 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
     for (input, outcome) in inputs.iter().zip(outcomes) {
         let Some(path) = input.path.as_deref().filter(|_| outcome.failure.is_none()) else { continue };
         let sealed = outcome.chain.is_some();
-        let other: PathBuf = match sealed {
+        let others: Vec<PathBuf> = match sealed {
             true => match sealed_pair::transcript_path(path) {
                 // where the transcript is audited too, the finding is on its line
-                Some(transcript) if !places.contains_key(transcript.as_path()) => transcript,
+                Some(transcript) if !places.contains_key(transcript.as_path()) => vec![transcript],
                 _ => continue,
             },
-            false => sealed_pair::sealed_path(path),
+            false => sealed_pair::sealed_paths(path),
         };
-        let content = |place: &usize| outcomes[*place].judgement.content;
-        let contents = places.get(other.as_path()).and_then(content).zip(outcome.judgement.content);
-        if contents.is_some_and(|(one, other)| one == other) || !other.is_file() {
-            continue;
-        }
-        let (transcript, copy) = if sealed { (other.as_path(), path) } else { (path, other.as_path()) };
-        if let Some(finding) = mismatch(transcript, copy, sealed, contents.is_some()) {
-            let (shown, from_root) = (input.shown.clone(), input.from_root.clone());
-            changes.push(Change { shown, from_root, exists: true, finding });
+        for other in others {
+            let content = |place: &usize| outcomes[*place].judgement.content;
+            let contents = places.get(other.as_path()).and_then(content).zip(outcome.judgement.content);
+            if contents.is_some_and(|(one, other)| one == other) || !other.is_file() {
+                continue;
+            }
+            let (transcript, copy) = if sealed { (other.as_path(), path) } else { (path, other.as_path()) };
+            if let Some(finding) = mismatch(transcript, copy, sealed, contents.is_some()) {
+                let (shown, from_root) = (input.shown.clone(), input.from_root.clone());
+                changes.push(Change { shown, from_root, exists: true, finding });
+            }
         }
     }
     changes
@@ -215,7 +218,7 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
 /// their calls are not the same.
 fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> Option<Finding> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let opened = |path: &Path| File::open(path).map(|file| Box::new(file) as Source);
+    let opened = |path: &Path| File::open(path).and_then(|file| formats::unpacked(Box::new(file)));
     let (one, other) = match (opened(transcript), opened(sealed)) {
         (Ok(one), Ok(other)) => (one, other),
         // what cannot be opened is reported where it is audited

@@ -2,7 +2,7 @@
 
 use crate::engine::Judgement;
 use crate::finding::{Finding, Fingerprint, SourceFile};
-use crate::formats;
+use crate::formats::{self, Stranger};
 use crate::json::view;
 use crate::limits::{Ahead, Budget, Exceeded, Start};
 use crate::rules;
@@ -121,8 +121,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// How a recording in another format was imported.
     pub import: Option<Import>,
-    /// It is no recording, and nobody said that it is one.
-    pub passed_over: bool,
+    /// It is no recording, and nobody said that it is one: what it is instead.
+    pub passed_over: Option<Stranger>,
 }
 
 /// How a recording in another format was imported.

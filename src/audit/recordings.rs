@@ -5,7 +5,7 @@
 
 use super::changes::about;
 use super::outcome::detect_layout;
-use crate::finding::Finding;
+use crate::finding::{Finding, Level};
 use crate::formats::{self, Opening};
 use crate::json::{self, Scratch};
 use crate::rules::RECORDING_REWRITTEN;
@@ -75,6 +75,14 @@ pub fn seal_went(name: &str) -> Finding {
     let detail =
         format!("its seal, {name}, stood beside it in the base revision and is not there any more: nothing holds it");
     about(&RECORDING_REWRITTEN, RECORDING_REWRITTEN.level, name, detail)
+}
+
+/// The finding for a file of which the checkout changed bytes: on which line, and by what. Line ends alone change no call.
+#[must_use]
+pub fn changed_in_checkout(line: u64, how: &str, only_line_ends: bool) -> Finding {
+    let level = if only_line_ends { Level::Note } else { RECORDING_REWRITTEN.level };
+    let detail = format!("what is checked out is not what was committed: {how}");
+    Finding { line, ..about(&RECORDING_REWRITTEN, level, how, detail) }
 }
 
 /// Where two recordings part.

@@ -95,6 +95,8 @@ pub struct Report {
     pub fail_on: Level,
     /// What comes of it.
     pub verdict: Verdict,
+    /// The address of the files of the revision that is audited, without a slash at its end.
+    pub source_url: Option<String>,
 }
 
 /// How many remarks on a scope file a report holds.
@@ -126,12 +128,12 @@ impl Report {
         let asides = asides(changes, inputs, &mut outcomes);
         let mut filter = FindingFilter::new(settings);
         let mut files = Vec::new();
-        let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over).count() as u64;
+        let passed_over = outcomes.iter().filter(|outcome| outcome.passed_over.is_some()).count() as u64;
         // files that are left out must not shift the places of repeated files
-        let place = |copy: usize| outcomes[..copy].iter().filter(|outcome| !outcome.passed_over).count();
+        let place = |copy: usize| outcomes[..copy].iter().filter(|outcome| outcome.passed_over.is_none()).count();
         let sealed_copies: Vec<Option<usize>> = sealed_copies.into_iter().map(|copy| copy.map(place)).collect();
         for (input, (outcome, copy)) in inputs.iter().zip(outcomes.into_iter().zip(sealed_copies)) {
-            if outcome.passed_over {
+            if outcome.passed_over.is_some() {
                 continue;
             }
             let mut findings = outcome.judgement.findings;
@@ -203,6 +205,7 @@ impl Report {
             scope: None,
             fail_on: settings.fail_on,
             verdict,
+            source_url: None,
         };
         if passed_over > 0 {
             let files = plural(passed_over, "other file");
@@ -239,6 +242,14 @@ impl Report {
         if files > 0 {
             let files = plural(files, "other file");
             self.coverage.not_judged.push(format!("{files} in folders, by their names no transcripts"));
+        }
+    }
+
+    /// Notes recordings that were left out because the base revision has them as they are.
+    pub fn untouched(&mut self, recordings: u64) {
+        if recordings > 0 {
+            let recordings = plural(recordings, "recording");
+            self.coverage.not_judged.push(format!("{recordings} that the base revision has as they are"));
         }
     }
 
@@ -288,8 +299,14 @@ impl Report {
 
 /// Gives each change to the input it is about; the other ones come back as files of their own.
 fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> Vec<FileReport> {
-    let places: HashMap<&str, usize> =
-        inputs.iter().enumerate().map(|(place, input)| (input.from_root.as_str(), place)).collect();
+    // what is said of a file that is no recording is not left out with it
+    let is_reported = |place: usize| outcomes.get(place).is_some_and(|outcome| outcome.passed_over.is_none());
+    let places: HashMap<&str, usize> = inputs
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| is_reported(*place))
+        .map(|(place, input)| (input.from_root.as_str(), place))
+        .collect();
     let mut files: Vec<FileReport> = Vec::new();
     for change in changes {
         if let Some(&place) = places.get(change.from_root.as_str()) {

@@ -130,7 +130,7 @@ fn one(
             Opening::Native(source) => judged(counted(source), ruleset, threads),
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, false),
             Opening::Unknown(unknown) => no_recording(unknown, threads),
-            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
+            Opening::Other(stranger) => Ok(Outcome { passed_over: Some(stranger), ..Outcome::default() }),
         }),
         Plan::Verify(head, _) => verified(counted(Box::new(budget.lines(source))), head.as_deref(), threads),
         Plan::Audit(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
@@ -145,7 +145,7 @@ fn one(
             }
             Opening::Foreign(foreign) => imported(input, foreign, ruleset, &within(options), threads, true),
             Opening::Unknown(unknown) => no_recording(unknown, threads),
-            Opening::Other(_) => Ok(Outcome { passed_over: true, ..Outcome::default() }),
+            Opening::Other(stranger) => Ok(Outcome { passed_over: Some(stranger), ..Outcome::default() }),
         }),
     });
     outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })

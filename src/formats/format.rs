@@ -83,12 +83,18 @@ impl Format {
 }
 
 /// Endings that recordings have and hardly anything else does.
-const OWN: [&str; 8] = [".jsonl", ".ndjson", ".jsonl.zst", ".jsonl.gz", ".ndjson.zst", ".ndjson.gz", ".eval", ".traj"];
-/// Endings that much else has too.
-const COMMON: [&str; 3] = [".json", ".json.zst", ".json.gz"];
+const OWN: [&str; 4] = [".jsonl", ".ndjson", ".eval", ".traj"];
+/// An ending that much else has too.
+const COMMON: [&str; 1] = [".json"];
+/// Endings of compressed files, which stand behind the others, also twice.
+const PACKED: [&str; 2] = [".zst", ".gz"];
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let mut name = name.as_str();
+    while let Some(inner) = PACKED.iter().find_map(|end| name.strip_suffix(end)) {
+        name = inner;
+    }
     endings.iter().any(|end| name.ends_with(end))
 }
 
@@ -111,5 +117,6 @@ pub(super) fn has_agents_name(path: &Path) -> bool {
 
 /// Whether a file is compressed, by its name.
 pub(super) fn has_packed_name(path: &Path) -> bool {
-    has_ending(path, &[".zst", ".gz"])
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    PACKED.iter().any(|end| name.ends_with(end))
 }

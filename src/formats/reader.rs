@@ -10,6 +10,7 @@ use super::ordering;
 use super::pairing::Pairing;
 use super::session;
 use super::stranger::{self, Kind};
+use super::unread;
 use super::vendors::inspect;
 use super::verdict::Imported;
 use super::warnings::{Code, Loss};
@@ -78,8 +79,23 @@ pub enum Opening {
     Foreign(Foreign),
     /// No format is known that it could be.
     Unknown(Unknown),
-    /// Something else that was found in a folder, by its content; see [`open_found`]. In words, what.
-    Other(String),
+    /// Something else that was found in a folder, by its content; see [`open_found`].
+    Other(Stranger),
+}
+
+/// Something that was found in a folder and is in no known format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// What it is, in words.
+    pub why: String,
+    /// It holds what looks like calls of tools all the same.
+    pub holds_calls: bool,
+}
+
+impl Stranger {
+    fn new(why: impl Into<String>) -> Stranger {
+        Stranger { why: why.into(), holds_calls: false }
+    }
 }
 
 /// A file in no known format.
@@ -249,7 +265,9 @@ pub fn open(source: Source, path: Option<&Path>, options: &Options) -> Result<Op
 /// Those of [`open`].
 pub fn open_found(source: Source, path: &Path, options: &Options) -> Result<Opening, ImportError> {
     let unknown = match open(source, Some(path), options) {
-        Err(ImportError::Other(why)) if !format::has_agents_name(path) => return Ok(Opening::Other(why.to_owned())),
+        Err(ImportError::Other(why)) if !format::has_agents_name(path) => {
+            return Ok(Opening::Other(Stranger::new(why)));
+        }
         Ok(Opening::Unknown(unknown)) => unknown,
         opening => return opening,
     };
@@ -265,33 +283,55 @@ pub fn open_found(source: Source, path: &Path, options: &Options) -> Result<Open
                 let what = "its bytes are not what its name says: it is damaged, or no JSON at all";
                 return Err(ImportError::Refused(what.to_owned()));
             }
-            Ok(Opening::Other(unknown.why))
+            Ok(Opening::Other(Stranger::new(unknown.why)))
         }
         Kind::Lines | Kind::Document if format::has_agents_name(path) => Err(ImportError::Refused(unknown.why)),
-        Kind::Document => Ok(Opening::Other(unknown.why)),
-        Kind::Lines => match first_record(unknown.source)? {
-            Some((line, id)) => Err(ImportError::At {
-                line,
-                what: format!("a record of the format {id}, in a file whose first lines fit none; name it with --from"),
-            }),
-            None => Ok(Opening::Other(unknown.why)),
-        },
+        Kind::Document => {
+            let mut text = Vec::new();
+            let mut source = unknown.source;
+            // all of it was read already to be told
+            source.read_to_end(&mut text)?;
+            let holds_calls = view::values(&text).is_ok_and(|values| values.into_iter().any(unread::holds_calls));
+            Ok(Opening::Other(Stranger { why: unknown.why, holds_calls }))
+        }
+        Kind::Lines => {
+            let found = look_through(unknown.source)?;
+            match found.record {
+                Some((line, id)) => Err(ImportError::At {
+                    line,
+                    what: format!(
+                        "a record of the format {id}, in a file whose first lines fit none; name it with --from"
+                    ),
+                }),
+                None => Ok(Opening::Other(Stranger { why: unknown.why, holds_calls: found.calls })),
+            }
+        }
     }
 }
 
-/// The first line that is a record of a known format, by its number, and the format.
-fn first_record(source: Source) -> Result<Option<(u64, &'static str)>, ImportError> {
+/// What stands in lines of which the first are in no known format.
+#[derive(Default)]
+struct Lines {
+    /// The first line that is a record of a known format, by its number, and the format.
+    record: Option<(u64, &'static str)>,
+    /// A line holds what looks like a call.
+    calls: bool,
+}
+
+fn look_through(source: Source) -> Result<Lines, ImportError> {
     let mut blocks = transcript::Blocks::new(source);
-    let (mut block, mut line_number) = (Block::default(), 0);
+    let (mut block, mut line_number, mut found) = (Block::default(), 0, Lines::default());
     while blocks.next_into(&mut block).map_err(|error| ImportError::behind(line_number, error))? {
         for line in block.bytes().split_inclusive(|byte| *byte == b'\n') {
             line_number += 1;
             if let Some(id) = detect::format_of(line) {
-                return Ok(Some((line_number, id)));
+                found.record = Some((line_number, id));
+                return Ok(found);
             }
+            found.calls |= view::only_value(line.trim_ascii()).is_ok_and(unread::holds_calls);
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 fn first_line(start: &[u8]) -> &[u8] {

@@ -89,7 +89,14 @@ fn annotation(reported: Reported<'_>, name: &str, out: &mut dyn Write) -> io::Re
     }
     let path = command_property(reported.from_root());
     // a file as a whole is annotated on its first line
-    let line = finding.line.max(1);
+    let (line, column, width) = finding.place();
+    let columns = match (line, column.max(1), width) {
+        (0, ..) => String::new(),
+        (_, start, 1..) => format!(",col={start},endColumn={}", start + u64::from(width)),
+        (_, start @ 2.., 0) => format!(",col={start}"),
+        _ => String::new(),
+    };
+    let line = line.max(1);
     let message = command_data(&clip(&message, MESSAGE));
-    writeln!(out, "::{name} file={path},line={line},endLine={line},title=toolreplay {title}::{message}")
+    writeln!(out, "::{name} file={path},line={line},endLine={line}{columns},title=toolreplay {title}::{message}")
 }

@@ -2,8 +2,8 @@
 //!
 //! GitHub drops a summary of more than 1 MiB whole, so rows stop well before that and the rest is counted.
 
-use crate::audit::{Report, Reported, Verdict};
-use crate::sanitize::{clip, markdown};
+use crate::audit::{Report, Reported, Verdict, Visibility};
+use crate::sanitize::{clip, markdown, uri};
 use std::io::{self, Write};
 
 /// Bytes of the table of findings.
@@ -31,7 +31,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let findings = report.gravest_first();
     if !findings.is_empty() {
         writeln!(out, "\n| level | kind | place | index | tool | message |\n| --- | --- | --- | ---: | --- | --- |")?;
-        let rows = findings.iter().map(|reported| row(*reported));
+        let rows = findings.iter().map(|reported| row(report, *reported));
         bounded(rows, TABLE, findings.len(), "findings", out)?;
     }
     let chains = report.files.iter().filter_map(|file| file.chain.as_ref().map(|chain| (file, chain)));
@@ -55,13 +55,27 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(reported: Reported<'_>) -> String {
+/// Where a finding is, as a link if its file can be looked at.
+fn place(report: &Report, reported: Reported<'_>) -> String {
+    let line = reported.finding.line;
+    let mut place = cell(reported.path());
+    if line > 0 {
+        place.push_str(&format!(":{line}"));
+    }
+    let Some(address) = report.source_url.as_ref().filter(|_| reported.file.review.visibility == Visibility::Shown)
+    else {
+        return place;
+    };
+    // brackets would end the link
+    let path = uri(reported.from_root()).replace('(', "%28").replace(')', "%29");
+    let at = if line > 0 { format!("?plain=1#L{line}") } else { String::new() };
+    format!("[{place}]({address}/{path}{at})")
+}
+
+fn row(report: &Report, reported: Reported<'_>) -> String {
     let finding = reported.finding;
     let index = finding.index.map_or(String::new(), |index| index.to_string());
-    let mut place = cell(reported.path());
-    if finding.line > 0 {
-        place.push_str(&format!(":{}", finding.line));
-    }
+    let place = place(report, reported);
     let mut message = cell(&finding.message());
     if let Some(line) = reported.related_line() {
         message.push_str(&format!(" ({})", cell(&line)));

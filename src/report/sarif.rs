@@ -5,16 +5,18 @@
 //! override the category of the upload; an `invocations` entry that says success, for findings are no failed run.
 
 use crate::audit::{Report, Reported, Verdict};
-use crate::finding::{Finding, Level, Rule};
-use crate::rules::{Decision, RULES};
+use crate::finding::{Finding, Level, Place, Rule};
+use crate::rules::{Decision, NON_DETERMINISM, RULES};
 use crate::sanitize::{InertJson, clip, sarif_message, uri, visible};
 use serde::Serialize as _;
 use serde_json::json;
 use serde_json::ser::{CompactFormatter, Serializer};
 use serde_sarif::sarif::{
-    ArtifactLocation, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag, Region,
-    ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, Tool, ToolComponent,
+    ArtifactLocation, CodeFlow, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag,
+    Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, ThreadFlow,
+    ThreadFlowLocation, Tool, ToolComponent,
 };
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -22,6 +24,8 @@ use std::io::{self, Write};
 const RESULTS: usize = 5_000;
 /// Characters of a message.
 const MESSAGE: usize = 1_000;
+/// Further records that a result names.
+const OTHERS: usize = 20;
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The id of the result that counts those beyond [`RESULTS`].
 const LEFT_OUT: &str = "findings-left-out";
@@ -102,6 +106,7 @@ fn descriptor(rule: &Rule) -> ReportingDescriptor {
     ReportingDescriptor::builder()
         .id(rule.id)
         .name(pascal_case(rule.id))
+        .help_uri(rule.link())
         .short_description(text(rule.summary))
         .full_description(text(rule.summary))
         .help(help)
@@ -145,36 +150,74 @@ fn result_level(level: Level) -> ResultLevel {
     }
 }
 
-/// A whole line, or what of it begins at `start`. Columns count UTF-16 code units, as `columnKind` says; where the length
-/// is unknown the region is the line without columns, which means the same.
-fn region(line: u64, start: u32, width: u32) -> Region {
+/// A part of a line, or all of it where no column is known. Columns count UTF-16 code units, as `columnKind` says; where
+/// the length is unknown the region ends with its line.
+fn region((line, column, width): (u64, u64, u32)) -> Region {
     let mut region = Region::builder().start_line(line.max(1) as i64).end_line(line.max(1) as i64).build();
-    if width > 0 {
-        let start = i64::from(start.max(1));
+    // a file as a whole has no columns
+    if line > 0 && (column > 0 || width > 0) {
+        let start = i64::try_from(column.max(1)).unwrap_or(1);
         region.start_column = Some(start);
-        region.end_column = Some(start + i64::from(width));
+        region.end_column = (width > 0).then(|| start + i64::from(width));
     }
     region
 }
 
-fn physical_location(path: &str, line: u64, start: u32, width: u32) -> PhysicalLocation {
-    // A file outside the repository has no path from its root, and one absolute address makes GitHub refuse the whole
-    // upload: such a file gets a name that nothing in the repository has.
-    let path = path.strip_prefix('/').map_or_else(|| path.to_owned(), |rest| format!("{OUTSIDE}/{rest}"));
+/// A file outside the repository has no path from its root, and one absolute address makes GitHub refuse the whole upload.
+/// Such a file gets a name that nothing in the repository has; of the folders of this machine it tells nothing.
+fn in_repository(path: &str) -> Cow<'_, str> {
+    let drive = path.get(1..3) == Some(":/");
+    match path.rsplit_once('/').filter(|_| drive || path.starts_with('/')) {
+        Some((folder, name)) => {
+            let digest = <sha2::Sha256 as sha2::Digest>::digest(folder);
+            Cow::Owned(format!("{OUTSIDE}/{}/{name}", hex::encode(&digest[..4])))
+        }
+        None => Cow::Borrowed(path),
+    }
+}
+
+fn physical_location(path: &str, place: (u64, u64, u32)) -> PhysicalLocation {
+    let path = in_repository(path);
     let artifact = ArtifactLocation::builder().uri(uri(&path)).uri_base_id(ROOT).build();
-    PhysicalLocation::builder().artifact_location(artifact).region(region(line, start, width)).build()
+    PhysicalLocation::builder().artifact_location(artifact).region(region(place)).build()
 }
 
 fn location(path: &str, finding: &Finding) -> Location {
-    let region = (finding.line, finding.start, finding.width);
-    Location::builder().physical_location(physical_location(path, region.0, region.1, region.2)).build()
+    Location::builder().physical_location(physical_location(path, finding.place())).build()
+}
+
+/// Another record, and what it is to a finding.
+fn related_location(id: usize, path: &str, place: Place, words: &str) -> Location {
+    Location::builder()
+        .id(id as i64)
+        .physical_location(physical_location(path, (place.line, 0, 0)))
+        .message(Message::builder().text(format!("{words}, index {}.", place.index)).build())
+        .build()
+}
+
+/// The two calls of an answer that changed, one after the other.
+fn code_flow(reported: Reported<'_>, earlier: Location, index: u64) -> CodeFlow {
+    let mut later = location(reported.from_root(), reported.finding);
+    let words = format!("The same call gets another answer here, index {index}.");
+    later.message = Some(Message::builder().text(words).build());
+    let steps = [earlier, later].into_iter().enumerate().map(|(order, mut location)| {
+        location.id = None;
+        ThreadFlowLocation::builder().location(location).execution_order(order as i64 + 1).build()
+    });
+    let flow = ThreadFlow::builder().locations(steps.collect::<Vec<_>>()).build();
+    CodeFlow::builder().thread_flows(vec![flow]).build()
 }
 
 fn result(reported: Reported<'_>) -> SarifResult {
     let finding = reported.finding;
     let path = reported.from_root();
     let place = RULES.iter().position(|rule| rule.id == finding.rule.id).unwrap_or(0);
-    let message = Message::builder().text(sarif_message(&clip(&finding.message(), MESSAGE))).build();
+    // two findings on one line differ in their index, if in nothing else
+    let words = match finding.index {
+        Some(index) => format!("index {index}: {}", finding.message()),
+        None => finding.message(),
+    };
+    let message = Message::builder().text(sarif_message(&clip(&words, MESSAGE))).build();
     let fingerprints = BTreeMap::from([("toolreplay/v1".to_owned(), finding.fingerprint.to_string())]);
     let decision = Decision::read(finding);
     let bag = properties([
@@ -194,15 +237,21 @@ fn result(reported: Reported<'_>) -> SarifResult {
         .partial_fingerprints(fingerprints)
         .properties(bag)
         .build();
+    let mut others = Vec::new();
     if let Some(related) = finding.related {
-        let words = format!("The earlier identical call, index {}.", related.index);
-        let earlier = Location::builder()
-            .id(1)
-            .physical_location(physical_location(reported.related_from_root(), related.line, 0, 0))
-            .message(Message::builder().text(words).build())
-            .build();
-        result.related_locations = Some(vec![earlier]);
+        let path = reported.related_from_root();
+        let earlier = related_location(1, path, related, "The earlier identical call");
+        if finding.rule.id == NON_DETERMINISM.id
+            && let Some(index) = finding.index
+        {
+            result.code_flows = Some(vec![code_flow(reported, earlier.clone(), index)]);
+        }
+        others.push(earlier);
     }
+    for other in finding.others.iter().take(OTHERS) {
+        others.push(related_location(others.len() + 1, path, *other, "It belongs to this as well"));
+    }
+    result.related_locations = Some(others).filter(|others| !others.is_empty());
     result
 }
 

@@ -38,6 +38,8 @@ exit "${PIPESTATUS[0]}"
 """
 # serves the binary as if it were a release's asset, and keeps the address
 CURL = """#!/bin/bash
+# what asks an API asks the one on this machine
+case " $* " in *" --write-out "*) exec "$REAL_CURL" "$@" ;; esac
 while [ $# -gt 1 ]; do
     if [ "$1" = --output ]; then file=$2; fi
     shift
@@ -85,7 +87,7 @@ class Machine:
     def environment(self) -> dict:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "GITHUB_", "RUNNER_"))}
         kept.update(
-            HOME=str(self.home), PATH=f"{self.home / 'bin'}:{os.environ['PATH']}", GIT_CONFIG_GLOBAL="/dev/null",
+            REAL_CURL=shutil.which("curl", path=os.defpath + ":" + os.environ["PATH"]) or "curl", HOME=str(self.home), PATH=f"{self.home / 'bin'}:{os.environ['PATH']}", GIT_CONFIG_GLOBAL="/dev/null",
             GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@example.com", GIT_COMMITTER_NAME="a",
             GIT_COMMITTER_EMAIL="a@example.com",
         )
@@ -168,7 +170,7 @@ def workflow(inputs: dict, trigger: str) -> str:
     return "\n".join(lines) + RECORD
 
 
-def run(repository: Repository, text: str, event: str, payload: dict, upload_status: int = 0) -> Run:
+def run(repository: Repository, text: str, event: str, payload: dict, upload_status: int = 0, environment=None) -> Run:
     machine = repository.machine
     records = pathlib.Path(tempfile.mkdtemp(prefix="records-", dir=machine.home))
     # outside of the repository: a workflow is not what is audited
@@ -178,6 +180,8 @@ def run(repository: Repository, text: str, event: str, payload: dict, upload_sta
     command = ["act", event, "--json", "-e", records / "event.json", "-W", file, "-P", "ubuntu-latest=-self-hosted",
                "--container-daemon-socket", "-", "--env", f"RECORDS={records}", "--env", f"UPLOAD_STATUS={upload_status}",
                "--env", f"ASSET={machine.binary}", "--secret", "ANTHROPIC_API_KEY=none", "--secret", f"TOOLREPLAY_KEY={KEY}"]
+    for name, value in (environment or {}).items():
+        command += ["--env", f"{name}={value}"]
     named = set(USES.findall(text)) | set(USES.findall((machine.action / "action.yml").read_text()))
     for name, ref in sorted(named):
         if name == "actions/checkout":

@@ -548,7 +548,8 @@ INPUTS = {
     "IN_PATHS": "", "IN_MODE": "audit", "IN_SCOPE": "", "IN_FORMAT": "", "IN_FAIL_ON": "", "IN_BASE": "auto", "IN_CONFIG": "",
     "IN_ALLOW_EMPTY": "false", "IN_ANNOTATIONS": "true", "IN_SUMMARY": "true", "IN_SARIF_FILE": "", "IN_UPLOAD_SARIF": "false",
     "IN_JUNIT_FILE": "", "IN_JSON_FILE": "", "IN_SEAL_OUTPUT": "", "IN_WORKING_DIRECTORY": ".", "IN_VERSION": "",
-    "IN_BINARY": "", "IN_BINARY_SHA256": "", "IN_MIN_LEVEL": "", "IN_MUTATORS": "", "IN_ALLOW_LOSS": "false", "EVENT_FORCED": "",
+    "IN_BINARY": "", "IN_BINARY_SHA256": "", "IN_MIN_LEVEL": "", "IN_MUTATORS": "", "IN_ALLOW_LOSS": "false", "IN_STRICT": "false", "IN_CHANGED_ONLY": "false", "IN_HTML_FILE": "",
+    "IN_COMMENT": "false", "EVENT_FORCED": "",
     "EVENT_REF": "", "EVENT_DEFAULT_BRANCH": "", "EVENT_NAME": "", "EVENT_SHA": "", "EVENT_PULL_BASE": "", "EVENT_GROUP_BASE": "", "EVENT_BEFORE": "",
 }
 

@@ -11,6 +11,7 @@
 )]
 
 mod canaries;
+mod evidence;
 mod repository;
 mod scenes;
 

@@ -379,6 +379,52 @@ fn annotations_name_files_from_the_root_of_the_repository() {
     assert_eq!(location["region"]["startLine"], 3);
 }
 
+/// Columns, the records that belong to a finding, and the way from one answer to the other.
+#[test]
+fn results_say_where_exactly_and_how_it_came_to_it() {
+    let project = Project::new(&[("dirty.jsonl", &dirty())]);
+    let ran = project.run(&["dirty.jsonl", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let run = &log["runs"][0];
+    for rule in run["tool"]["driver"]["rules"].as_array().unwrap() {
+        let uri = rule["helpUri"].as_str().unwrap();
+        assert!(
+            uri.starts_with("https://") && uri.ends_with(&format!("/{}.md", rule["id"].as_str().unwrap())),
+            "{uri}"
+        );
+    }
+    let results = run["results"].as_array().unwrap();
+    let changed = results.iter().find(|result| result["ruleId"] == "non-determinism").unwrap();
+    let steps = changed["codeFlows"][0]["threadFlows"][0]["locations"].as_array().unwrap();
+    let line = |location: &Value| location["physicalLocation"]["region"]["startLine"].as_u64().unwrap();
+    assert_eq!(steps.len(), 2);
+    assert_eq!(line(&steps[1]["location"]), line(&changed["locations"][0]));
+    assert_eq!(line(&steps[0]["location"]), line(&changed["relatedLocations"][0]));
+    for result in results {
+        let region = &result["locations"][0]["physicalLocation"]["region"];
+        assert!(region["startColumn"].as_u64() < region["endColumn"].as_u64(), "{result}");
+        for related in result["relatedLocations"].as_array().into_iter().flatten() {
+            assert!(related["message"]["text"].as_str().is_some_and(|text| text.contains("index")), "{result}");
+        }
+    }
+    // the argument that a scope forbids has columns of its own
+    let scope =
+        r#"{"version": 2, "allowed_tools": [{"tool": "Bash", "command": {"arg": "command", "prefixes": ["ls"]}}]}"#;
+    let call = record(0, "Bash", r#"{"command":"touch x"}"#, "{}");
+    let project = Project::new(&[("a.jsonl", &call), ("scope.json", scope)]);
+    let ran = project.run(&["a.jsonl", "--scope", "scope.json", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let region = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
+    let start = call.find("\"touch x\"").unwrap() as u64 + 1;
+    assert_eq!(
+        (region["startColumn"].as_u64(), region["endColumn"].as_u64()),
+        (Some(start), Some(start + 9)),
+        "{region}"
+    );
+    let ran = project.run(&["a.jsonl", "--scope", "scope.json", "--format", "github"]);
+    assert!(ran.stdout.contains(&format!(",line=1,endLine=1,col={start},endColumn={},", start + 9)), "{}", ran.stdout);
+}
+
 /// One absolute address would make code scanning refuse the whole upload.
 #[test]
 fn files_outside_the_repository_have_a_relative_address() {
@@ -389,8 +435,20 @@ fn files_outside_the_repository_have_a_relative_address() {
     let ran = project.run(&[path.to_str().unwrap(), "--format", "sarif"]);
     let log: Value = serde_json::from_str(&ran.stdout).unwrap();
     let location = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
-    assert!(location["uri"].as_str().unwrap().starts_with("outside-the-repository/"), "{location}");
+    let uri = location["uri"].as_str().unwrap();
+    assert!(uri.starts_with("outside-the-repository/") && uri.ends_with("/dirty.jsonl"), "{location}");
     assert_eq!(location["uriBaseId"], "%SRCROOT%");
+    let folder = outside.path().file_name().unwrap().to_str().unwrap();
+    assert!(!ran.stdout.contains(folder), "{}", ran.stdout);
+    // and a link of the repository stands where it stands
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&path, project.path("link.jsonl")).unwrap();
+        for format in ["sarif", "json", "gitlab"] {
+            let ran = project.run(&["link.jsonl", "--format", format]);
+            assert!(ran.stdout.contains("link.jsonl") && !ran.stdout.contains(folder), "{format}: {}", ran.stdout);
+        }
+    }
 }
 
 #[test]

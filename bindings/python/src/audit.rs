@@ -612,7 +612,8 @@ fn transcript_of(
         formats::Opening::Native(mut content) => {
             content.read_to_end(&mut transcript).map_err(whole)?;
         }
-        formats::Opening::Unknown(formats::Unknown { why, .. }) | formats::Opening::Other(why) => {
+        formats::Opening::Unknown(formats::Unknown { why, .. })
+        | formats::Opening::Other(formats::Stranger { why, .. }) => {
             return Err(library::Failure::of_file(toolreplay::sanitize::visible(&why).into_owned()));
         }
         formats::Opening::Foreign(foreign) => {

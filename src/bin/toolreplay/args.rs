@@ -63,6 +63,11 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "REV", allow_hyphen_values = true, requires = "base")]
     pub(crate) policy_base: Option<String>,
 
+    /// Judge only recordings that are new or were changed since the base; the others are counted, and held against the base
+    /// all the same
+    #[arg(long, requires = "base", conflicts_with_all = ["baseline", "write_baseline"])]
+    pub(crate) changed_only: bool,
+
     /// Judge no calls: verify sealed transcripts, hold them against their transcripts and, with --base, against REV
     #[arg(long)]
     pub(crate) seals_only: bool,
@@ -78,7 +83,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
 
-    /// Read what git ignores too, where the whole repository is searched; with --base that is so anyhow
+    /// Read what git ignores too, where the whole repository is searched; with --base or --strict that is so anyhow
     #[arg(long)]
     pub(crate) no_gitignore: bool,
 
@@ -107,6 +112,11 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
+    /// What looks like a recording and was not read is an error, not a warning; what is passed over in folders, since it
+    /// holds no recording, is named
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Findings that this file knows count, but do not fail the run; a run that covers less than it says fails
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
@@ -123,8 +133,23 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) no_config: bool,
 
+    /// The address of the repository's files in this revision, such as https://github.com/OWNER/NAME/blob/COMMIT: places in
+    /// the Markdown report become links to it
+    #[arg(long, value_name = "URL", value_parser = source_url)]
+    pub(crate) source_url: Option<String>,
+
     #[command(flatten)]
     pub(crate) reports: Reports,
+}
+
+/// An address that links may begin with.
+fn source_url(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/%@+".contains(&byte);
+    let starts = text.starts_with("https://") || text.starts_with("http://");
+    match starts && text.bytes().all(plain) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err("expected an address such as https://github.com/OWNER/NAME/blob/COMMIT".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -373,7 +398,8 @@ fn from_parser(id: &str) -> Result<FormatName, String> {
 /// Which transcripts are sealed.
 #[derive(Debug, Args)]
 pub(crate) struct SealAllArgs {
-    /// Transcripts, folders (searched for *.jsonl and *.ndjson, hidden and sealed ones left out) and globs
+    /// Transcripts, recordings in the formats that 'toolreplay formats' lists, folders (searched by the names that
+    /// recordings have, hidden and sealed ones left out) and globs
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -386,7 +412,7 @@ pub(crate) struct SealAllArgs {
     pub(crate) allow_empty: bool,
 
     #[command(flatten)]
-    pub(crate) lines: LineBound,
+    pub(crate) importing: Importing,
 
     #[command(flatten)]
     pub(crate) sign: Sign,

@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
 use crate::output;
-use crate::{attest, changes, guard, leave_out, progress, recordings, scope, signing, unread};
+use crate::{attest, changes, checkout, guard, leave_out, progress, recordings, scope, signing, touched, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let targets = output::targets(&args.reports)?;
     let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, args.allow_empty)?;
     // what judges a change must see what the change would hide
-    let gitignore = !args.no_gitignore && base.is_none();
+    let gitignore = !args.no_gitignore && !args.strict && base.is_none();
     let left_out = leave_out::Rules::new(&args.exclude, gitignore)?.apply(&place, &args.paths, &mut found.inputs);
     if args.show_files {
         return show_files(&found.inputs, &left_out);
@@ -61,6 +61,13 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         let more = recordings::changes(base, &place, &args.paths, &found.inputs, &changes, args.seals_only)?;
         changes.extend(more);
     }
+    let untouched = match base.as_ref().filter(|_| args.changed_only) {
+        Some(base) => touched::keep(base, &place, &mut found.inputs)?,
+        None => Vec::new(),
+    };
+    if args.changed_only && args.baseline.is_some() {
+        bail!("--changed-only judges a part, and a baseline covers all: take one of them");
+    }
     let selected = rules::selection(&args.select, &args.ignore).map_err(|what| anyhow!("{what}"))?;
     if args.scope.is_none() && args.select.iter().any(|id| id == PERMISSION_OVERREACH.id) {
         bail!("'{}' is selected, and needs a scope; name one with --scope", PERMISSION_OVERREACH.id);
@@ -78,7 +85,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         rules: selected,
         suppressions: config.config.suppressions,
         today: Some(today()),
-        allow_empty: args.allow_empty,
+        // what was there and was not touched was found, so this is no run over nothing
+        allow_empty: args.allow_empty || found.inputs.is_empty() && !untouched.is_empty(),
         baseline: baseline.flatten(),
         baseline_path: args.baseline.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
     };
@@ -89,9 +97,16 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
-    changes.extend(unread::find(&place, &args.paths, &found.inputs, &left_out.inputs()));
+    let unjudged: Vec<Input> = untouched.iter().cloned().chain(left_out.inputs()).collect();
+    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &unjudged, args.strict));
+    // where git cannot be asked, that is said
+    let checked_out = checkout::changes(&place, &found.inputs, &outcomes);
+    let not_compared = checked_out.as_ref().err().map(ToString::to_string);
+    changes.extend(checked_out.unwrap_or_default());
+    let strangers = passed_over(&found.inputs, &outcomes);
     let required = args.signing.require_signature;
-    if required && !args.allow_empty && !outcomes.iter().any(|outcome| outcome.chain.is_some()) {
+    if required && !args.allow_empty && untouched.is_empty() && !outcomes.iter().any(|outcome| outcome.chain.is_some())
+    {
         bail!(
             "a signature is required, and no sealed transcript was found that could have one; check the paths, or say \
              --allow-empty if that is meant"
@@ -110,7 +125,16 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         report.held_against(scope);
     }
     report.pass_over(found.passed_over);
-    left_out.say(&mut report, false);
+    report.untouched(untouched.len() as u64);
+    report.source_url = args.source_url.take();
+    if let Some(why) = not_compared {
+        let what = format!("whether attributes of git changed what is checked out: {}", visible(&why));
+        report.coverage.not_judged.push(what);
+    }
+    if args.strict {
+        strangers.iter().for_each(|what| report.remarks.push(what.clone()));
+    }
+    left_out.say(&mut report, args.strict);
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
@@ -143,6 +167,24 @@ fn show_files(inputs: &[Input], left_out: &leave_out::LeftOut) -> Exit {
         bail!("there is no file to audit; check the paths");
     }
     output::print((lines.join("\n") + "\n").as_bytes())
+}
+
+/// Files in folders that are passed over and named, with --strict.
+const NAMED: usize = 100;
+
+/// What was passed over in folders for what it holds, and why.
+fn passed_over(inputs: &[Input], outcomes: &[Outcome]) -> Vec<String> {
+    let strangers =
+        inputs.iter().zip(outcomes).filter_map(|(input, outcome)| Some((input, outcome.passed_over.as_ref()?)));
+    let mut said: Vec<String> = strangers
+        .map(|(input, stranger)| format!("{} is no recording, and was not read: {}", input.shown, stranger.why))
+        .collect();
+    let more = said.len().saturating_sub(NAMED);
+    said.truncate(NAMED);
+    if more > 0 {
+        said.push(format!("{more} more files are no recordings, and were not read"));
+    }
+    said
 }
 
 /// Reads a baseline, with a base revision as that one has it: a revision must not bring what excuses it. `None`: there is
@@ -312,6 +354,7 @@ impl Loaded {
         args.fail_on = args.fail_on.or(config.fail_on);
         args.min_level = args.min_level.or(config.min_level);
         args.allow_empty |= config.allow_empty.unwrap_or(false);
+        args.strict |= config.strict.unwrap_or(false);
         let limits = Limits::default();
         let importing = &mut args.importing;
         for (key, text, most, taken) in [

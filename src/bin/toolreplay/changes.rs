@@ -175,7 +175,8 @@ pub(crate) fn review(report: &mut Report, place: &Surroundings, base: Option<&Ba
             return review;
         }
         let path = Path::new(&file.from_root);
-        if tracked.as_ref().is_some_and(|tracked| !tracked.contains(path)) {
+        // a review shows where a link leads, and no line of what is there
+        if place.leads_out(path) || tracked.as_ref().is_some_and(|tracked| !tracked.contains(path)) {
             review.visibility = Visibility::Outside;
         } else if let Some(base) = base {
             match base.changed_lines(path, &place.as_seen(path)) {

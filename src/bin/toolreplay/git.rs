@@ -120,6 +120,32 @@ pub(crate) fn tree(root: &Path, id: &str, paths: &[&Path]) -> anyhow::Result<Vec
     entries(&listing)
 }
 
+/// Attributes of a path, each with its value.
+pub(crate) type Attributes = Vec<(String, String)>;
+
+/// What the attributes in the working tree say of some paths, by name. No index is read, and nothing that an attribute
+/// names is run.
+pub(crate) fn attributes(root: &Path, names: &[&str], paths: &[&Path]) -> anyhow::Result<Vec<(PathBuf, Attributes)>> {
+    let mut command = command(root);
+    // paths are taken from where git stands
+    command.current_dir(root).env("GIT_INDEX_FILE", "/nonexistent/no-index").args(["check-attr", "-z"]).args(names);
+    let output = command.arg("--").args(paths.iter().map(|path| as_git(path))).output().context("cannot run git")?;
+    if !output.status.success() {
+        bail!("git check-attr failed: {}", said(&output.stderr));
+    }
+    let mut found: Vec<(PathBuf, Attributes)> = Vec::new();
+    let fields: Vec<&[u8]> = output.stdout.split(|&byte| byte == 0).collect();
+    for triple in fields.chunks_exact(3) {
+        let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+        let (of, attribute) = (path(triple[0]), (text(triple[1]), text(triple[2])));
+        match found.last_mut() {
+            Some((last, attributes)) if *last == of => attributes.push(attribute),
+            _ => found.push((of, vec![attribute])),
+        }
+    }
+    Ok(found)
+}
+
 /// Whether one of some paths is a link in a revision.
 pub(crate) fn links(root: &Path, id: &str, paths: &[&Path]) -> anyhow::Result<bool> {
     // without -r, what stands at each of the paths

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Input, sessions};
-use toolreplay::formats::{self, Agents, Imported, Opening, Options, Recording, Unknown, open, open_found};
+use toolreplay::formats::{self, Agents, Foreign, Imported, Opening, Options, Recording, Unknown, open, open_found};
 
 /// The exit code of an import that lost something, where that was not allowed.
 const LOST: u8 = 2;
@@ -138,7 +138,14 @@ fn read_all(inputs: &[Input], options: &Options, common: &Common, tracker: &Trac
                 }
                 exit::print_note(&format!("{shown}: no recording in another format; passed over"));
             }
-            Opening::Other(why) => exit::print_note(&format!("{shown}: no recording: {why}; passed over")),
+            Opening::Other(stranger) if stranger.holds_calls => bail!(
+                "{shown}: in no format that 'toolreplay formats' lists, and it holds what looks like calls: {}; --from \
+                 names the format of what is damaged",
+                stranger.why
+            ),
+            Opening::Other(stranger) => {
+                exit::print_note(&format!("{shown}: no recording: {}; passed over", stranger.why));
+            }
             Opening::Native(mut source) => {
                 // an empty file is an empty transcript, but a recording of nothing is none
                 let mut start = Vec::new();
@@ -202,17 +209,40 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
         (Opening::Native(source) | Opening::Unknown(Unknown { source, .. }), None) => {
             return Ok(Transcript::Stream(source));
         }
-        (Opening::Other(why), None) => bail!("{}: {why}", input.shown),
+        (Opening::Other(stranger), None) => bail!("{}: {}", input.shown, stranger.why),
     };
+    let written = written(input, foreign, &options, common)?;
+    Ok(Transcript::File(written.file.path().to_owned(), Some((written.file, written.removed))))
+}
+
+/// The transcript of a recording in another format, in a temporary file.
+pub(crate) struct Written {
+    pub(crate) file: tempfile::NamedTempFile,
+    removed: Removed,
+    /// The files that were read for it, as they are shown.
+    pub(crate) files: Vec<String>,
+}
+
+/// Imports a recording with the further files of its session.
+pub(crate) fn written(input: &Input, foreign: Foreign, options: &Options, common: &Common) -> anyhow::Result<Written> {
     exit::print_note(&format!("{}: read as {}: {}", input.shown, foreign.importer.id, foreign.reason));
-    let mut recording = Recording::to_write(&options);
+    let mut recording = Recording::to_write(options);
     recording
         .add(foreign, input.source_file(), &|path| input.beside(path), common.threads())
         .map_err(|error| anyhow!("{}: {error}", input.shown))?;
+    for more in &input.more {
+        let source = more.open().with_context(|| format!("{}: cannot be opened", more.shown))?;
+        match open(source, more.path.as_deref(), options).map_err(|error| anyhow!("{}: {error}", more.shown))? {
+            Opening::Foreign(foreign) => recording
+                .add(foreign, more.source_file(), &|path| more.beside(path), common.threads())
+                .map_err(|error| anyhow!("{}: {error}", more.shown))?,
+            _ => bail!("{}: it is no recording of the format that the others of its session have", more.shown),
+        }
+    }
     let mut imported = recording.finish().context("cannot keep what was read")?;
     let inputs = std::slice::from_ref(input);
     say(&imported, inputs);
-    if let Some(why) = failure(&imported, inputs, &options) {
+    if let Some(why) = failure(&imported, inputs, options) {
         bail!("{why}");
     }
     let (mut file, removed) =
@@ -224,7 +254,7 @@ pub(crate) fn transcript_of(input: &Input, options: Options, common: &Common) ->
         io::Write::flush(&mut out)
     });
     written.context("cannot write a temporary file")?;
-    Ok(Transcript::File(file.path().to_owned(), Some((file, removed))))
+    Ok(Written { file, removed, files: imported.paths() })
 }
 
 /// Whether a path is a file that is not compressed. A pipe must not be opened a second time.

@@ -71,8 +71,18 @@ impl Surroundings {
                 let segments: Vec<_> = inside.components().map(|part| part.as_os_str().to_string_lossy()).collect();
                 segments.join("/")
             }
-            Err(_) => resolved.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+            // a link of the repository stands where it stands: where it leads to on this machine is nobody's business
+            Err(_) => match self.inside(path).filter(|inside| !inside.as_os_str().is_empty()) {
+                Some(inside) => inside.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+                None => resolved.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+            },
         }
+    }
+
+    /// Whether a path from the root of the repository leads out of it, by a link.
+    pub(crate) fn leads_out(&self, from_root: &Path) -> bool {
+        let Some(root) = self.root.as_deref().and_then(|root| root.canonicalize().ok()) else { return false };
+        root.join(from_root).canonicalize().is_ok_and(|real| !real.starts_with(&root))
     }
 }
 
@@ -191,11 +201,17 @@ pub(crate) struct Watch {
     /// Files and folders that are named, by name and by what links make of it.
     named: Vec<PathBuf>,
     globs: Vec<glob::Pattern>,
+    /// Every file there is.
+    all: bool,
 }
 
 impl Watch {
+    pub(crate) fn everything() -> Watch {
+        Watch { named: Vec::new(), globs: Vec::new(), all: true }
+    }
+
     pub(crate) fn new(place: &Surroundings, paths: &[PathBuf]) -> Watch {
-        let mut watch = Watch { named: Vec::new(), globs: Vec::new() };
+        let mut watch = Watch { named: Vec::new(), globs: Vec::new(), all: false };
         for path in paths {
             let named = place.inside(path);
             watch.globs.extend(named.as_deref().and_then(Path::to_str).and_then(|text| glob::Pattern::new(text).ok()));
@@ -213,7 +229,8 @@ impl Watch {
             formats::may_be_recording(file) && !inside.iter().any(hidden)
         };
         let fits = |pattern: &glob::Pattern, path: &Path| pattern.matches_path_with(path, GLOB);
-        self.named.iter().any(|path| file == path || in_folder(path))
+        self.all
+            || self.named.iter().any(|path| file == path || in_folder(path))
             || self.globs.iter().any(|pattern| {
                 fits(pattern, file) || file.ancestors().skip(1).any(|folder| fits(pattern, folder) && in_folder(folder))
             })
@@ -227,7 +244,8 @@ impl Watch {
                 parts.iter().take_while(|part| !part.to_string_lossy().contains(['*', '?', '['])).collect();
             plain.starts_with(folder) || folder.starts_with(&plain)
         };
-        self.named.iter().any(|path| path.starts_with(folder) || folder.starts_with(path))
+        self.all
+            || self.named.iter().any(|path| path.starts_with(folder) || folder.starts_with(path))
             || self.globs.iter().any(starts)
     }
 }
@@ -235,11 +253,6 @@ impl Watch {
 /// How the globs of the command line match.
 const GLOB: glob::MatchOptions =
     glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-
-/// Whether a name is that of a transcript.
-pub(crate) fn is_transcript_name(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson")
-}
 
 impl Found {
     /// Takes an entry of a walk if it is a file that is wanted. What is no regular file, such as a pipe, which could

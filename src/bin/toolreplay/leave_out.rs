@@ -146,7 +146,7 @@ impl LeftOut {
 }
 
 fn recordings(inputs: &[Input]) -> usize {
-    let is_one = |input: &&Input| input.path.as_deref().is_some_and(|path| unread::is_recording(path).unwrap_or(true));
+    let is_one = |input: &&Input| input.path.as_deref().is_some_and(unread::may_hold_one);
     inputs.iter().filter(is_one).count()
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn changes(
 ) -> anyhow::Result<Vec<Change>> {
     let watch = Watch::new(place, paths);
     let listing = base.listing(&watch)?;
-    let run = Run { base, place, listing: &listing, watch: &watch };
     let known: HashSet<&Path> = listing.entries.iter().map(|entry| entry.path.as_path()).collect();
+    let run = Run { base, place, listing: &listing, watch: &watch, known: &known };
     // where one may have gone that is no more where it was
     let new: Vec<&Path> = inputs
         .iter()
@@ -34,7 +34,7 @@ pub(crate) fn changes(
     let mut changes = Vec::new();
     for entry in &listing.entries {
         let here = place.as_seen(&entry.path);
-        if let Some(finding) = run.lost_seal(entry, &here, &known, seals) {
+        if let Some(finding) = run.lost_seal(entry, &here, seals) {
             changes.push(run.change(&here, finding));
         }
         if seals_only {
@@ -53,6 +53,8 @@ struct Run<'r> {
     place: &'r Surroundings,
     listing: &'r Listing,
     watch: &'r Watch,
+    /// The paths that the base revision has.
+    known: &'r HashSet<&'r Path>,
 }
 
 impl Run<'_> {
@@ -64,8 +66,8 @@ impl Run<'_> {
     fn rewritten(&self, entry: &Entry, here: &Path, new: &[&Path]) -> anyhow::Result<Option<Finding>> {
         let context = || format!("cannot read {} of '{}'", entry.path.display(), self.base.name);
         let there = here.metadata().is_ok_and(|metadata| metadata.is_file());
-        // its seal is what it is held against
-        if there && sealed_pair::sealed_path(here).is_file() {
+        // its seal is what it is held against, if it is none that came with the change: whoever edits a recording can seal it
+        if there && self.is_held(entry, here) {
             return Ok(None);
         }
         if there && base::is_same(here, entry).with_context(|| format!("cannot read {}", here.display()))? {
@@ -94,16 +96,24 @@ impl Run<'_> {
         Ok(Some(recording_gone(moved.as_deref(), here.symlink_metadata().is_ok())))
     }
 
+    /// Whether a seal that the base revision has already stands beside a recording.
+    fn is_held(&self, entry: &Entry, here: &Path) -> bool {
+        let paths = sealed_pair::sealed_paths(&entry.path);
+        paths.iter().any(|seal| self.known.contains(seal.as_path()))
+            && sealed_pair::sealed_paths(here).iter().any(|seal| seal.is_file())
+    }
+
     /// A seal that went on elsewhere holds nothing where its transcript stayed.
-    fn lost_seal(&self, entry: &Entry, here: &Path, known: &HashSet<&Path>, seals: &[Change]) -> Option<Finding> {
-        let seal = sealed_pair::sealed_path(&entry.path);
-        let there = self.place.as_seen(&seal);
-        let lost = known.contains(seal.as_path()) && here.is_file() && !there.is_file();
+    fn lost_seal(&self, entry: &Entry, here: &Path, seals: &[Change]) -> Option<Finding> {
+        if !here.is_file() || sealed_pair::sealed_paths(here).iter().any(|seal| seal.is_file()) {
+            return None;
+        }
+        let seal =
+            sealed_pair::sealed_paths(&entry.path).into_iter().find(|seal| self.known.contains(seal.as_path()))?;
+        let from_root = self.place.input(&self.place.as_seen(&seal)).from_root;
         // one that is gone altogether is reported where it was
-        let reported = |change: &Change| {
-            change.finding.rule.id == rules::SEAL_DELETED.id && change.from_root == self.place.input(&there).from_root
-        };
-        (lost && !seals.iter().any(reported))
-            .then(|| seal_went(&seal.file_name().unwrap_or_default().to_string_lossy()))
+        let reported =
+            |change: &Change| change.finding.rule.id == rules::SEAL_DELETED.id && change.from_root == from_root;
+        (!seals.iter().any(reported)).then(|| seal_went(&seal.file_name().unwrap_or_default().to_string_lossy()))
     }
 }

@@ -10,63 +10,178 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Cursor, Read as _};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::{self, Change, Input};
-use toolreplay::formats::{self, Opening, Options};
+use toolreplay::audit::{self, Change, Input, Outcome};
+use toolreplay::finding::Level;
+use toolreplay::formats::{self, ImportError, Opening, Options, Unknown};
 
 /// Bytes of a file that tell whether it is a recording.
 const HEAD: u64 = 64 << 10;
 /// Entries of a linked folder that are looked at.
 const LINKED: usize = 10_000;
+/// Lines of a file that tell whether it is made of JSON.
+const LINES: usize = 50;
 
-/// What was not read of `paths`, given what was. `left_out`: recordings that are not judged on purpose.
-pub(crate) fn find(place: &Surroundings, paths: &[PathBuf], inputs: &[Input], left_out: &[Input]) -> Vec<Change> {
-    let all = inputs.iter().chain(left_out).flat_map(|input| std::iter::once(input).chain(&input.more));
-    let read: HashSet<PathBuf> = all.filter_map(|input| input.path.as_deref()?.canonicalize().ok()).collect();
-    let mut changes = Vec::new();
-    let mut say = |path: &Path, why: &str| {
-        let input = place.input(path);
-        // the path by names: a link is reported where it lies, not where it leads
-        let inside = place.inside(path).map(|inside| git::as_git(&inside).to_string_lossy().into_owned());
-        let from_root = inside.unwrap_or(input.from_root);
-        let finding = audit::unread(&from_root, why);
-        changes.push(Change { shown: input.shown, from_root, exists: true, finding });
-    };
-    for folder in paths.iter().filter(|path| path.is_dir()) {
+/// What was not read of `paths`, given what was. `left_out`: recordings that are not judged on purpose. `strict`: it is an
+/// error.
+pub(crate) fn find(
+    place: &Surroundings,
+    paths: &[PathBuf],
+    inputs: &[Input],
+    outcomes: &[Outcome],
+    left_out: &[Input],
+    strict: bool,
+) -> Vec<Change> {
+    let left_out: HashSet<PathBuf> = real_paths(left_out).collect();
+    let mut found = Found { place, read: read(inputs, outcomes), left_out, strict, changes: Vec::new() };
+    let mut folders: Vec<PathBuf> = paths.iter().filter(|path| path.is_dir()).cloned().collect();
+    // what belongs to a session that was named by itself
+    let beside = |input: &Input| Some(input.path.as_deref()?.with_extension("").join("subagents"));
+    let named = inputs.iter().filter(|input| input.named).filter_map(beside);
+    let others: Vec<PathBuf> =
+        named.filter(|beside| beside.is_dir() && !folders.iter().any(|folder| beside.starts_with(folder))).collect();
+    folders.extend(others);
+    let mut empty_folder = false;
+    for folder in &folders {
         for entry in walk(folder) {
-            let path = entry.path();
-            if entry.depth() == 0 || entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                continue;
-            }
-            if entry.path_is_symlink() && path.is_dir() {
-                if leads_to_recordings(path, &read) {
-                    say(path, "it is a link to a folder with recordings, and links to folders are not followed");
-                }
-                continue;
-            }
-            let known = path.canonicalize().is_ok_and(|real| read.contains(&real)) || is_part(path, &read);
-            if !path.is_file() || known {
-                if known && is_pointer(path) {
-                    say(path, "it is a pointer of Git LFS, and what it points to was not fetched");
-                }
-                continue;
-            }
-            let inside = path.strip_prefix(folder).unwrap_or(path);
-            let hidden = inside.iter().any(|part| part.as_encoded_bytes().first() == Some(&b'.'));
-            if is_recording(path).unwrap_or(false) {
-                say(
-                    path,
-                    match hidden {
-                        true => "it is hidden, and holds a recording",
-                        false => "its name is none that recordings have, and it holds one",
-                    },
-                );
+            match entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                true => empty_folder |= is_empty(entry.path()),
+                false if entry.depth() > 0 => found.look_at(folder, &entry),
+                false => {}
             }
         }
     }
-    for submodule in submodules(place, paths) {
-        say(&submodule, "it is a submodule that is not checked out, and may hold recordings");
+    for (input, outcome) in inputs.iter().zip(outcomes) {
+        if let Some(path) =
+            input.path.as_deref().filter(|_| outcome.passed_over.as_ref().is_some_and(|it| it.holds_calls))
+        {
+            found.say(path, "it holds what looks like calls of tools, in no format that is known");
+        }
     }
-    changes
+    found.submodules(paths, empty_folder);
+    found.changes
+}
+
+/// The files that were read, by their real paths: inputs, and what was read with them.
+fn read(inputs: &[Input], outcomes: &[Outcome]) -> HashSet<PathBuf> {
+    let imported = outcomes.iter().filter_map(|outcome| outcome.import.as_ref()).flat_map(|import| &import.paths);
+    real_paths(inputs).chain(imported.filter_map(|path| Path::new(path).canonicalize().ok())).collect()
+}
+
+fn real_paths(inputs: &[Input]) -> impl Iterator<Item = PathBuf> {
+    let all = inputs.iter().flat_map(|input| std::iter::once(input).chain(&input.more));
+    all.filter_map(|input| input.path.as_deref()?.canonicalize().ok())
+}
+
+struct Found<'f> {
+    place: &'f Surroundings,
+    read: HashSet<PathBuf>,
+    left_out: HashSet<PathBuf>,
+    strict: bool,
+    changes: Vec<Change>,
+}
+
+impl Found<'_> {
+    fn say(&mut self, path: &Path, why: &str) {
+        let input = self.place.input(path);
+        // the path by names: a link is reported where it lies, not where it leads
+        let inside = self.place.inside(path).map(|inside| git::as_git(&inside).to_string_lossy().into_owned());
+        let from_root = inside.unwrap_or(input.from_root);
+        let mut finding = audit::unread(&from_root, why);
+        if self.strict {
+            finding.level = Level::Error;
+        }
+        self.changes.push(Change { shown: input.shown, from_root, exists: true, finding });
+    }
+
+    fn look_at(&mut self, folder: &Path, entry: &DirEntry) {
+        let path = entry.path();
+        if entry.path_is_symlink() && path.is_dir() {
+            if leads_to_recordings(path, &self.read) {
+                self.say(path, "it is a link to a folder with recordings, and links to folders are not followed");
+            }
+            return;
+        }
+        if !path.is_file() {
+            return;
+        }
+        let real = path.canonicalize().ok();
+        if real.as_ref().is_some_and(|real| self.left_out.contains(real)) {
+            return;
+        }
+        if real.is_some_and(|real| self.read.contains(&real)) {
+            if is_pointer(path) {
+                self.say(path, "it is a pointer of Git LFS, and what it points to was not fetched");
+            }
+            return;
+        }
+        let session = formats::part_of(path).and_then(|session| Some((session.canonicalize().ok()?, session)));
+        if session.as_ref().is_some_and(|(real, _)| self.left_out.contains(real)) {
+            return;
+        }
+        if let Some((_, session)) = session.filter(|(real, _)| self.read.contains(real)) {
+            // what only repeats the session is no loss
+            let known: Vec<PathBuf> = self.known_of(&session);
+            if formats::has_calls_of_its_own(path, &known).unwrap_or(true) {
+                self.say(
+                    path,
+                    "it stands beside a session that is read without it, and has calls which that one has not",
+                );
+            }
+            return;
+        }
+        let inside = path.strip_prefix(folder).unwrap_or(path);
+        let hidden = inside.iter().any(|part| part.as_encoded_bytes().first() == Some(&b'.'));
+        match held(path) {
+            Held::Recording if hidden => self.say(path, "it is hidden, and holds a recording"),
+            Held::Recording => self.say(path, "its name is none that recordings have, and it holds one"),
+            Held::Refused(why) => self.say(path, &format!("it cannot be told what it holds: {why}")),
+            Held::Nothing => {}
+        }
+    }
+
+    /// A session's file, and those that were read with it.
+    fn known_of(&self, session: &Path) -> Vec<PathBuf> {
+        let folder = session.with_extension("").canonicalize().ok();
+        let parts = self.read.iter().filter(|path| folder.as_ref().is_some_and(|folder| path.starts_with(folder)));
+        std::iter::once(session.to_owned()).chain(parts.cloned()).collect()
+    }
+
+    /// Submodules among the paths that the checked-out revision has and the working tree has not. They leave an empty
+    /// folder, and mostly `.gitmodules` names them.
+    fn submodules(&mut self, paths: &[PathBuf], empty_folder: bool) {
+        let Some(root) = self.place.root.clone() else { return };
+        let list = root.join(".gitmodules");
+        if !empty_folder && !list.is_file() {
+            return;
+        }
+        let tree = || {
+            let Some(head) = git::commit(&root, "HEAD")? else { return Ok(Vec::new()) };
+            git::tree(&root, &head, &[])
+        };
+        let watch = Watch::new(self.place, paths);
+        match tree() {
+            Ok(entries) => {
+                for entry in entries {
+                    let missing = !root.join(&entry.path).join(".git").exists();
+                    if entry.kind == Kind::Submodule && missing && watch.reaches(&entry.path) {
+                        let path = inputs::normal(&self.place.as_seen(&entry.path));
+                        self.say(&path, "it is a submodule that is not checked out, and may hold recordings");
+                    }
+                }
+            }
+            Err(_) if list.is_file() => {
+                self.say(
+                    &self.place.as_seen(Path::new(".gitmodules")),
+                    "git cannot be asked which submodules are missing",
+                );
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    folder.read_dir().is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Everything in a folder and the folders in it, hidden or not, but what git keeps there; links are not followed.
@@ -78,61 +193,74 @@ fn walk(folder: &Path) -> impl Iterator<Item = DirEntry> {
     walk.build().flatten()
 }
 
-/// Whether a file is read with the recording that it is a part of.
-fn is_part(path: &Path, read: &HashSet<PathBuf>) -> bool {
-    let session = formats::part_of(path).and_then(|session| session.canonicalize().ok());
-    session.is_some_and(|session| read.contains(&session))
-}
-
 /// Whether a folder that a link leads to has recordings that were not read by another way.
 fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>) -> bool {
     let Ok(folder) = link.canonicalize() else { return false };
     let files = walk(&folder).take(LINKED).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let unread = files.filter(|entry| !read.contains(entry.path()) && formats::may_be_recording(entry.path()));
-    unread.take(100).any(|entry| is_recording(entry.path()).unwrap_or(false))
+    unread.take(100).any(|entry| !matches!(held(entry.path()), Held::Nothing))
 }
 
-/// Whether a file holds a recording, as far as its beginning tells.
-pub(crate) fn is_recording(path: &Path) -> io::Result<bool> {
+/// Whether a file may hold a recording: what cannot be read may.
+pub(crate) fn may_hold_one(path: &Path) -> bool {
+    File::open(path).is_err() || !matches!(held(path), Held::Nothing)
+}
+
+/// What a file holds, as far as its beginning tells.
+enum Held {
+    Recording,
+    Nothing,
+    /// It is wrapped in a way that nothing is unwrapped from.
+    Refused(String),
+}
+
+fn held(path: &Path) -> Held {
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    let packed = head.starts_with(&[0x1f, 0x8b]) || head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii_start();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let wrapped = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"\xfe\xff", b"PK\x03\x04"];
     let source: Box<dyn io::Read + Send> = match () {
-        () if packed => Box::new(File::open(path)?),
-        () if matches!(text.first(), Some(b'{' | b'[')) => Box::new(Cursor::new(head)),
-        () => return Ok(false),
+        () if read.is_err() => return Held::Nothing,
+        () if wrapped.iter().any(|start| head.starts_with(start)) => match File::open(path) {
+            Ok(file) => Box::new(file),
+            Err(_) => return Held::Nothing,
+        },
+        () if is_json(&head) => Box::new(Cursor::new(head)),
+        () => return Held::Nothing,
     };
-    Ok(match formats::open(source, None, &Options::default()) {
+    match formats::open(source, Some(path), &Options::default()) {
         // what is in no other format is read as a transcript, for the sake of its message
-        Ok(Opening::Native(source)) => is_record(source)?,
-        Ok(Opening::Foreign(_)) => true,
-        Ok(_) | Err(_) => false,
-    })
+        Ok(Opening::Native(source) | Opening::Unknown(Unknown { source, .. })) => match has_record(source) {
+            Ok(true) => Held::Recording,
+            Ok(false) | Err(_) => Held::Nothing,
+        },
+        Ok(Opening::Foreign(_)) => Held::Recording,
+        Err(ImportError::Refused(why)) => Held::Refused(why),
+        Ok(Opening::Other(_)) | Err(_) => Held::Nothing,
+    }
 }
 
-/// Whether a text begins with a record of a transcript, sealed or not.
-fn is_record(source: impl io::Read) -> io::Result<bool> {
+/// Whether a text begins like JSON, or half of its first lines do.
+fn is_json(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let opens = |line: &[u8]| matches!(line.first(), Some(b'{' | b'['));
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(LINES);
+    let (all, json) = lines.fold((0, 0), |(all, json), line| (all + 1, json + usize::from(opens(line))));
+    opens(text) || json > 0 && json * 2 >= all
+}
+
+/// Whether one of the first lines of a text is a record of a transcript, sealed or not.
+fn has_record(source: impl io::Read) -> io::Result<bool> {
     let mut start = Vec::new();
     source.take(HEAD).read_to_end(&mut start)?;
-    let line = start.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
-    let holds = |name: &[u8]| line.windows(name.len()).any(|window| window == name);
-    Ok([&b"\"index\""[..], b"\"tool\"", b"\"args\""].iter().all(|name| holds(name)))
+    let is_record = |line: &[u8]| {
+        let holds = |name: &[u8]| line.windows(name.len()).any(|window| window == name);
+        [&b"\"index\""[..], b"\"tool\"", b"\"args\""].iter().all(|name| holds(name))
+    };
+    Ok(start.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES).any(is_record))
 }
 
 fn is_pointer(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut start));
     read.is_ok() && start.starts_with(b"version https://git-lfs.github.com/spec/")
-}
-
-/// Submodules among the paths that the checked-out revision has and the working tree has not.
-fn submodules(place: &Surroundings, paths: &[PathBuf]) -> Vec<PathBuf> {
-    let Some(root) = place.root.as_deref().filter(|root| root.join(".gitmodules").is_file()) else { return Vec::new() };
-    let watch = Watch::new(place, paths);
-    let tree = git::commit(root, "HEAD").ok().flatten().and_then(|head| git::tree(root, &head, &[]).ok());
-    let entries =
-        tree.into_iter().flatten().filter(|entry| entry.kind == Kind::Submodule && watch.reaches(&entry.path));
-    let missing = entries.filter(|entry| !root.join(&entry.path).join(".git").exists());
-    missing.map(|entry| inputs::normal(&place.as_seen(&entry.path))).collect()
 }
