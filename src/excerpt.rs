@@ -7,8 +7,7 @@
 use crate::json::view::{self, Value};
 use crate::json::{canonical_string, decode_lossless};
 use crate::sanitize::visible;
-use crate::secrets::{Finder, Kind};
-const MASK: &str = "[secret]";
+use crate::secrets::{Finder, Kind, MASK};
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
