@@ -249,9 +249,6 @@ pub fn may_hold(text: &[u8]) -> bool {
     assigned::may_hold(text) || shapes::may_hold(text)
 }
 
-/// What stands in the place of a secret where a text is shown.
-pub const MASK: &str = "[secret]";
-
 /// A text that is to be shown, without its secrets.
 #[must_use]
 pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
