@@ -4,7 +4,7 @@ use crate::args::{Common, DiffArgs, DiffFormatArg};
 use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
 use crate::inputs::Surroundings;
-use crate::{output, sessions};
+use crate::{configuration, output, sessions};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::Input;
@@ -13,7 +13,7 @@ use toolreplay::session::diff::{Diff, Verdict};
 
 pub(crate) fn run(args: &DiffArgs, common: &Common) -> Exit {
     let place = Surroundings::current()?;
-    let config = sessions::configuration(&place, args.config.as_deref(), args.no_config)?;
+    let config = configuration::read(&place, args.config.as_deref(), args.no_config)?;
     let traits = config.traits().ignoring(&args.ignore);
     let ruleset = sessions::ruleset(&config, &args.mutators, traits);
     if args.a.as_os_str() == "-" && args.b.as_os_str() == "-" {
