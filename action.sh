@@ -578,7 +578,7 @@ not_uploaded() {
 }
 
 # Bytes of a comment; GitHub refuses more than 65,536 characters.
-COMMENT_SIZE=60000
+MOST_BYTES=60000
 
 # Keeps one comment on the pull request: the one with our mark is written anew, wherever it stands.
 comment() {
@@ -596,14 +596,14 @@ comment() {
             return
         }
     done
-    category=${CATEGORY//[^A-Za-z0-9._\/-]/_}
+    category=${COMMENT_CATEGORY//[^A-Za-z0-9._\/-]/_}
     mark="<!-- toolreplay: $category -->"
     {
         printf '%s\n' "$mark"
-        LC_ALL=C awk -v most="$COMMENT_SIZE" '
+        LC_ALL=C awk -v most="$MOST_BYTES" '
             { size += length($0) + 1 }
             size > most { print "\nThe rest is in the summary of the job."; exit }
-            { print }' "$COMMENT"
+            { print }' "$COMMENT_FILE"
     } >"$work/text"
     jq --raw-input --slurp '{body: .}' <"$work/text" >"$work/body"
     # a comment of somebody else with our mark cannot be written, and is passed over
