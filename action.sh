@@ -68,8 +68,8 @@ target() {
     Linux-ARM64) echo aarch64-unknown-linux-musl ;;
     macOS-X64) echo x86_64-apple-darwin ;;
     macOS-ARM64) echo aarch64-apple-darwin ;;
-    # ARM64 runs it too
-    Windows-X64 | Windows-ARM64) echo x86_64-pc-windows-msvc.exe ;;
+    Windows-X64) echo x86_64-pc-windows-msvc.exe ;;
+    Windows-ARM64) echo aarch64-pc-windows-msvc.exe ;;
     esac
 }
 
@@ -140,16 +140,21 @@ find_binary() {
         file="$RUNNER_TEMP/toolreplay-bin/$asset"
         mkdir -p "$(dirname "$file")"
         echo "toolreplay: downloading $asset"
-        curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$file" \
-            "$GITHUB_SERVER_URL/$ACTION_REPOSITORY/releases/download/v$version/$asset" ||
-            die "$asset could not be downloaded; the input 'binary' can name one that is already there"
-        if [ "$(sha256 <"$file")" != "$sum" ]; then
-            rm -f "$file"
-            die "$asset is not the file whose SHA-256 stands in checksums.txt; it was deleted"
+        if curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$file" \
+            "$GITHUB_SERVER_URL/$ACTION_REPOSITORY/releases/download/v$version/$asset"; then
+            if [ "$(sha256 <"$file")" != "$sum" ]; then
+                rm -f "$file"
+                die "$asset is not the file whose SHA-256 stands in checksums.txt; it was deleted"
+            fi
+            chmod +x "$file"
+            output path "$file"
+            return
         fi
-        chmod +x "$file"
-        output path "$file"
-        return
+        # a release that is tagged and not out yet: the sources are here, and they are what its binary is made of
+        if [ "$version" != "$own" ] || ! command -v cargo >/dev/null; then
+            die "$asset could not be downloaded; the input 'binary' can name one that is already there"
+        fi
+        echo "toolreplay: $asset could not be downloaded, so it is built from the sources of this revision"
     fi
     [ "$version" = "$own" ] ||
         die "this revision of the action knows no toolreplay $version for this machine, only its own $own; pin another revision of the action"

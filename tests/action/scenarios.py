@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -98,7 +100,8 @@ def findings():
         ("notice", "runs/a.jsonl", 6, "toolreplay non-determinism"),
     ]
     same([annotation[:4] for annotation in ran.annotations], expected, "annotations", ran)
-    holds("| error | permission-overreach | `runs/a.jsonl`:5 |" in ran.summary, "summary", ran)
+    holds("| error | permission-overreach | [`runs/a.jsonl`:5](https://github.com/" in ran.summary, "summary", ran)
+    holds("/runs/a.jsonl?plain=1#L5) |" in ran.summary, "a link to the line", ran)
     rules = [result["ruleId"] for result in ran.uploaded["runs"][0]["results"]]
     same(rules, ["permission-overreach", "redundant-call", "non-determinism"], "uploaded results", ran)
     holds("toolreplay: failed: 3 finding(s)" in ran.text, "message", ran)
@@ -282,6 +285,8 @@ def hostile():
     holds(len(table) > 40, f"{len(table)} rows", ran)
     # a code span is opened and closed by one backtick, and nothing else of a name stands outside of them
     outside = "".join("".join(line.split("`")[::2]) for line in ran.summary.splitlines())
+    # but for our own links to the lines
+    outside = re.sub(r"\]\(https://github\.com/[\w./-]+/runs/a\.jsonl\?plain=1#L\d+\)", "", outside)
     holds("<b>" not in outside and "](http" not in outside, "no markup in the summary", ran)
     # lines that are no transcript at all come out on standard error
     ran = scene({}, {"runs/a.jsonl": '{"index":0,"tool":"a","args":{},"response":{},"x\\n::error::f\\r##[error]g":1,"\\u2028::add-mask::a":2}\n'}, {})
@@ -708,6 +713,15 @@ def getting_the_binary():
     done = script("binary", folder, {"ASSET": str(evil)})
     assert done.code == 2 and "is not the file whose SHA-256 stands in checksums.txt" in done.log, done.log
     assert not done.outputs and not list(done.records.rglob("toolreplay-0*")), done.outputs
+
+    # tagged and not out yet: the sources of the same revision are built
+    missing = script("binary", folder, {"ASSET": str(machine.home / "missing")})
+    if shutil.which("cargo"):
+        assert missing.code == 0 and "build-key=" in missing.outputs and "built from the sources" in missing.log, missing.log
+    without = {"ASSET": str(machine.home / "missing"), "PATH": f"{machine.home / 'bin'}:/usr/bin:/bin"}
+    if not shutil.which("cargo", path="/usr/bin:/bin"):
+        missing = script("binary", folder, without)
+        assert missing.code == 2 and "could not be downloaded" in missing.log and not missing.outputs, missing.log
 
     for version, words in [("9.9.9", "knows no toolreplay 9.9.9"), ("../../x", "that is no version"), ("1\n::error::x", "that is no version")]:
         done = script("binary", folder, {"IN_VERSION": version})
