@@ -22,6 +22,9 @@ pub struct Config {
     pub paths: Vec<String>,
     /// The scope file.
     pub scope: Option<String>,
+    /// The home folder of whoever ran the agent, an absolute path: what `~` stands for in the scope and in calls. Without
+    /// it `~` is known to be `~` alone.
+    pub home: Option<String>,
     /// The file of keys whose signatures on sealed transcripts count.
     pub trust: Option<String>,
     /// Demand of every sealed transcript that a trusted key signed it.
@@ -279,6 +282,9 @@ impl Config {
             let what = error.message().lines().collect::<Vec<_>>().join("; ");
             ConfigError::at(text, error.span().map_or(0, |span| span.start), what)
         })?;
+        if config.home.as_deref().is_some_and(|home| !crate::scope::is_absolute(home)) {
+            return Err(ConfigError::at(text, key_offset(text, "home"), "'home' must be an absolute path".to_owned()));
+        }
         if let Err(what) = rules::selection(&config.select, &config.ignore) {
             let key = if config.ignore.is_empty() { "select" } else { "ignore" };
             return Err(ConfigError::at(text, key_offset(text, key), what));
@@ -393,6 +399,7 @@ mod tests {
             ("paths = []\nfail_on = \"error\"\n", 2, "unknown field `fail_on`"),
             ("fail-on = \"fatal\"\n", 1, "unknown variant `fatal`"),
             ("x", 1, "="),
+            ("paths = []\nhome = \"u\"\n", 2, "absolute path"),
             ("[tools.Bash]\neffect = \"reads\"\n", 2, "unknown variant `reads`"),
             ("[tools.Bash]\nignore-args = [\"took\"]\n", 2, "expected a JSON Pointer"),
             ("\nselect = [\"no-such-rule\"]\n", 2, "no rule is called 'no-such-rule'"),

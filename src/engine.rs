@@ -199,6 +199,8 @@ pub(crate) struct Judge<'r> {
     drafts: Vec<Draft>,
     findings: Vec<Finding>,
     tools: HashMap<Box<[u8]>, Arc<ToolName>>,
+    /// The drafts of what stands in several calls of a tool, by the rule and the number that they have in common.
+    same: HashMap<(&'static str, u64, Arc<ToolName>), usize>,
     /// How often each rule fired on each call: one map a rule, calls by half their print.
     occurrences: HashMap<&'static str, HashMap<u64, u32>>,
 }
@@ -221,17 +223,19 @@ impl<'r> Judge<'r> {
             drafts: Vec::new(),
             findings: Vec::new(),
             tools: HashMap::new(),
+            same: HashMap::new(),
             occurrences: HashMap::new(),
         }
     }
 
-    /// Takes in the next call. `subject` is asked for only where a rule fired.
+    /// Takes in the next call, made by the agent with these names. `subject` is asked for only where a rule fired.
     ///
     /// # Errors
     /// What `subject` says.
     pub(crate) fn observe(
         &mut self,
         call: &Call,
+        agents: &[&str],
         noted: &Noted,
         subject: impl FnOnce() -> io::Result<Subject>,
     ) -> io::Result<()> {
@@ -242,7 +246,7 @@ impl<'r> Judge<'r> {
         let mut settled = Vec::new();
         for (place, spot) in &noted.spots {
             let rule = &self.ruleset.rules[usize::from(*place)];
-            if let Some(level) = rule.settle(spot, call) {
+            if let Some(level) = rule.settle(spot, call, agents) {
                 settled.push((rule.rule(), level, spot));
             }
         }
@@ -256,6 +260,13 @@ impl<'r> Judge<'r> {
             self.findings.push(Finding { related, ..finding });
         }
         for (rule, level, spot) in settled {
+            // of one tool: what is said of a tool must not be said of another one
+            let same = spot.same.map(|same| (rule.id, same, self.tool_name(&subject.tool)));
+            if let Some(draft) = same.as_ref().and_then(|same| self.same.get(same).copied()) {
+                self.drafts[draft].belongs(call.place, level);
+                continue;
+            }
+            self.same.extend(same.map(|same| (same, self.drafts.len())));
             let finding = self.finding(rule, level, call, &subject);
             let mut draft = Draft::about(rule, level, call.place);
             draft.detail = Some(Arc::clone(&spot.detail));

@@ -30,7 +30,7 @@ pub use file_report::{FileReport, Reported};
 pub use outcome::{Failure, Import, Input, Outcome};
 pub(crate) use outcome::{Source, detect_layout as layout_of};
 pub use recordings::{changed_in_checkout, is_recording, recording_gone, recording_kept, seal_went};
-pub use report::{Digested, Report, Verdict};
+pub use report::{Digested, Report, ShortRemark, Verdict};
 pub use run::{Plan, Progress, run, run_source};
 pub(crate) use run::{lost, no_recording, open, opened, read_all};
 pub use sessions::sessions;

@@ -12,7 +12,7 @@ use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level};
 use crate::rules::{MALFORMED_TRANSCRIPT, PERMISSION_OVERREACH, Selection, call_rules, guards_evidence};
 use crate::sanitize::{clip, visible};
-use crate::scope::Applied;
+use crate::scope::{Applied, Remark, RemarkKind};
 use crate::signature::{Standing, State};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,8 +81,10 @@ pub struct Report {
     pub judged_by: Vec<Digested>,
     /// The files, where somebody asked.
     pub subjects: Vec<Digested>,
-    /// What must be said besides: suppressions that did nothing.
+    /// What must be said besides: suppressions that did nothing, and each entry of the scope that did nothing.
     pub remarks: Vec<String>,
+    /// The same in few lines, for people.
+    pub short_remarks: Vec<ShortRemark>,
     /// What was looked at.
     pub coverage: Coverage,
     /// Rules, and patterns of rules, that were turned off.
@@ -99,8 +101,26 @@ pub struct Report {
     pub source_url: Option<String>,
 }
 
+/// A remark for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortRemark {
+    /// What is said.
+    pub text: String,
+    /// Whether something should be done about it.
+    pub warns: bool,
+}
+
+impl ShortRemark {
+    fn warning(text: &str) -> ShortRemark {
+        ShortRemark { text: text.to_owned(), warns: true }
+    }
+}
+
 /// How many remarks on a scope file a report holds.
-const SCOPE_REMARKS: usize = 50;
+const SCOPE_REMARKS: usize = 1000;
+/// How many remarks of one kind are shown one by one, and how many where there are more.
+const EACH: usize = 5;
+const FIRST: usize = 3;
 
 impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
@@ -199,6 +219,7 @@ impl Report {
             below_min_level: filter.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
+            short_remarks: remarks.iter().chain(&open_seals).map(|remark| ShortRemark::warning(remark)).collect(),
             remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
             rules_off: settings.rules.off().collect(),
@@ -225,15 +246,27 @@ impl Report {
     pub fn held_against(&mut self, scope: &Applied) {
         self.scope = Some(hex::encode(scope.policy.sha256));
         let remarks = scope.policy.remarks(&scope.tally);
+        let line = |remark: &Remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text);
         let left_out = remarks.len().saturating_sub(SCOPE_REMARKS);
-        self.remarks.extend(
-            remarks
-                .iter()
-                .take(SCOPE_REMARKS)
-                .map(|remark| format!("scope: line {}: {}: {}", remark.line, remark.entry, remark.text)),
-        );
+        self.remarks.extend(remarks.iter().take(SCOPE_REMARKS).map(line));
         if left_out > 0 {
-            self.remarks.push(format!("scope: {} more entries that did nothing", left_out));
+            self.remarks.push(format!("scope: {left_out} more entries that did nothing"));
+        }
+        for (kind, what) in [
+            (RemarkKind::Pointless, "entries that would do nothing in any run"),
+            (RemarkKind::AllowedNothing, "entries allow nothing that was called"),
+            (RemarkKind::DeniedNothing, "entries deny nothing that was called"),
+        ] {
+            let warns = kind != RemarkKind::DeniedNothing;
+            let own: Vec<&Remark> = remarks.iter().filter(|remark| remark.kind == kind).collect();
+            if own.len() <= EACH {
+                self.short_remarks.extend(own.iter().map(|remark| ShortRemark { text: line(remark), warns }));
+                continue;
+            }
+            let first = own.iter().take(FIRST);
+            let first: Vec<String> = first.map(|remark| format!("{} on line {}", remark.entry, remark.line)).collect();
+            let text = format!("scope: {} {what}: {}, …", own.len(), first.join(", "));
+            self.short_remarks.push(ShortRemark { text, warns });
         }
     }
 

@@ -76,7 +76,7 @@ impl Imported {
             let tool = &names[pair.tool as usize];
             let value = view::only_value(&args).unwrap_or(Value::NOWHERE);
             let agent = &threads[pair.thread as usize].name;
-            let around = Around { cwd: pair.cwd.as_deref(), agent: None, locate: &|_| None };
+            let around = Around { cwd: pair.cwd.as_deref(), agent: None, agents: None, locate: &|_| None };
             let facts = facts::of_call(ruleset, pair.profile, tool, &tools[pair.tool as usize], value, around);
             let CallFacts { same, poll, blacked_out, .. } = facts;
             let answered = pair.flags.has(Flags::ANSWERED);
@@ -143,7 +143,7 @@ pub(crate) fn each_record(
         };
         let profile = native::profile_of(marks.format.as_deref());
         let value = view::only_value(&args).unwrap_or(Value::NOWHERE);
-        let around = Around { cwd: marks.cwd.as_deref(), agent: None, locate: &|_| None };
+        let around = Around { cwd: marks.cwd.as_deref(), agent: None, agents: None, locate: &|_| None };
         let facts = facts::of_call(ruleset, profile, &tool, &literal, value, around);
         let answered = !matches!(marks.state, Some(ResultState::NoResult(_)));
         let complete = marks.state.is_none() && marks.more_results.is_empty() && !marks.redacted;

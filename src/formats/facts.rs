@@ -44,6 +44,8 @@ pub(crate) struct ResultFacts {
 pub(crate) struct Around<'a> {
     pub(crate) cwd: Option<&'a str>,
     pub(crate) agent: Option<&'a str>,
+    /// The names under which a scope may have lists for it, where they are known already.
+    pub(crate) agents: Option<&'a [&'a str]>,
     pub(crate) locate: &'a dyn Fn(&str) -> Option<ArgumentPlace>,
 }
 
@@ -70,7 +72,8 @@ pub(crate) fn of_call(
     let cwd = cwd.as_deref().or(around.cwd);
     let target = profile.target(tool).and_then(|name| args.str_at(name)).and_then(|path| lexical(&path, cwd));
     let mut noted = Noted::default();
-    let arguments = Arguments { tool, literal, arguments: args, cwd, agent: around.agent, key, locate: around.locate };
+    let Around { agent, agents, locate, .. } = around;
+    let arguments = Arguments { tool, literal, arguments: args, cwd, agent, agents, key, locate };
     ruleset.inspect_arguments(&arguments, &mut noted);
     CallFacts {
         same,

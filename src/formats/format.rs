@@ -1,7 +1,7 @@
 //! What a format is: how to tell it, and how to get calls and results out of one of its values.
 
 use super::effect::Profile;
-use super::normalize::Out;
+use super::normalize::{Event, Out};
 use super::ordering::Agents;
 use crate::json::view::Value;
 use crate::limits::Budget;
@@ -40,8 +40,8 @@ pub(super) struct Companion {
     pub(super) path: PathBuf,
     /// The agent whose records it holds, where the records do not say so.
     pub(super) thread: Option<String>,
-    /// The agent, and the call that started it.
-    pub(super) started: Option<(String, String)>,
+    /// What is said of that agent elsewhere: the call that started it, its kind.
+    pub(super) told: Vec<Event>,
 }
 
 /// One format.

@@ -4,6 +4,7 @@
 use crate::call::{Effect, NotExecuted, Receipt, ResultState};
 use crate::json::canonical_string;
 use crate::json::view::{self, Value};
+use crate::rules::agent_names;
 
 /// The name of the member. No other name that begins with a letter or a digit sorts before it.
 pub(crate) const MEMBER: &str = "$import";
@@ -29,6 +30,8 @@ pub(crate) struct Marks {
     pub(crate) effect: Option<Effect>,
     /// The agent; none: the main one.
     pub(crate) agent: Option<String>,
+    /// What the agent is called besides, or the names of those that started it; the main one's is left out.
+    pub(crate) agents: Vec<String>,
     /// The conversation, connection or run, counted from 1; 0: the only one.
     pub(crate) conversation: u32,
     /// Calls with the same number were made at once; 0: alone.
@@ -55,6 +58,10 @@ impl Marks {
         }
         if let Some(agent) = &self.agent {
             put("agent", text(agent));
+        }
+        if !self.agents.is_empty() {
+            let names: Vec<String> = self.agents.iter().map(|name| text(name)).collect();
+            put("agents", format!("[{}]", names.join(",")));
         }
         if self.args_unknown {
             put("args", "\"not_recorded\"".to_owned());
@@ -104,6 +111,11 @@ impl Marks {
         format!("{{{}}}", members.join(","))
     }
 
+    /// The names under which a scope may have lists for the agent; none: it is the main one.
+    pub(crate) fn agent_names(&self) -> Vec<String> {
+        self.agent.as_deref().map_or_else(Vec::new, |agent| agent_names(Some(agent), &self.agents, &[]))
+    }
+
     /// Reads the object back. What is not known is left out: a transcript may hold anything.
     pub(crate) fn read(object: Value<'_>) -> Marks {
         let text = |name: &str| object.str_at(name).map(|text| text.into_owned());
@@ -131,6 +143,7 @@ impl Marks {
             more_results: more.unwrap_or_default(),
             effect: text("effect").and_then(|name| Effect::named(&name)),
             agent: text("agent"),
+            agents: object.get("agents").map(names).unwrap_or_default(),
             conversation: number("conversation").and_then(|number| u32::try_from(number).ok()).unwrap_or(0),
             turn: number("turn").unwrap_or(0),
             compacted: after("compaction"),
@@ -138,6 +151,10 @@ impl Marks {
             cwd: text("cwd"),
         }
     }
+}
+
+fn names(list: Value<'_>) -> Vec<String> {
+    list.items().filter_map(|name| Some(name.as_str()?.into_owned())).collect()
 }
 
 /// Takes the marks out of a response in canonical form: the marks, and the response without them.
@@ -168,6 +185,7 @@ mod tests {
             more_results: vec![b"{\"a\":1}".to_vec()],
             effect: Some(Effect::ReadOnly),
             agent: Some("agent:\"x\u{e9}".to_owned()),
+            agents: vec!["agent:\"y".to_owned(), "planner".to_owned()],
             conversation: 2,
             turn: 7,
             compacted: true,

@@ -23,6 +23,7 @@ mod normalize;
 mod store;
 mod pairing;
 mod ordering;
+mod lineage;
 mod format;
 mod vendors;
 mod known;

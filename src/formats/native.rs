@@ -2,13 +2,14 @@
 
 use super::effect::Profile;
 use super::facts::{self, Around, CallFacts};
-use super::{known, marks};
+use super::known;
+use super::marks::{self, Marks};
 use crate::call::{Call, Print, ResultState};
 use crate::engine::{Judge, Judgement, Noted, Ruleset, Subject};
 use crate::finding::{ArgumentPlace, Place};
 use crate::json::view::{self, Value};
 use crate::json::{Canonical, decode_lossless};
-use crate::rules::SeedStep;
+use crate::rules::{MAIN_AGENT, SeedStep};
 use crate::transcript::{self, Block, Layout, Preceding, ReadError, ScanError, Visit, utf16_width};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -109,8 +110,11 @@ impl Seen {
         let locate = |pointer: &str| locate(visit, pointer);
         let cwd = marks.and_then(|marks| marks.cwd.as_deref());
         let agent = marks.and_then(|marks| marks.agent.as_deref());
+        let names = marks.map(Marks::agent_names).unwrap_or_default();
+        let agents: Vec<&str> = names.iter().map(String::as_str).collect();
         let args = view::only_value(args).unwrap_or(Value::NOWHERE);
-        let around = Around { cwd, agent, locate: &locate };
+        let agents: &[&str] = if agents.is_empty() { &[MAIN_AGENT] } else { &agents };
+        let around = Around { cwd, agent, agents: Some(agents), locate: &locate };
         let CallFacts { same, effect, poll, varies, plain, blacked_out, target, mut noted } =
             facts::of_call(ruleset, profile, &name, literal, args, around);
         let answered = marks.is_none_or(|marks| !matches!(marks.state, Some(ResultState::NoResult(_))));
@@ -244,7 +248,8 @@ impl<'r> NativeJudge<'r> {
             noted.shift(base.lines + 1);
             let marked = |tool: &str, args| facts::subject(ruleset, profile, tool, args);
             let subject = || Ok(subject(block, &range, *layout, call.place.line, scratch, marked));
-            let _ = judge.observe(&call, &noted, subject);
+            // whose call it was, its record says: nothing waits for that
+            let _ = judge.observe(&call, &[], &noted, subject);
         }
     }
 

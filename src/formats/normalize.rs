@@ -13,6 +13,7 @@ use crate::engine::Ruleset;
 use crate::finding::ArgumentPlace;
 use crate::json::view::{self, Fault, Spot, Value};
 use crate::json::{self, Canonical, Scratch};
+use crate::rules::MAIN_AGENT;
 use crate::transcript::utf16_width;
 use std::collections::HashMap;
 
@@ -149,6 +150,11 @@ pub(crate) enum Event {
     Started {
         call: Box<str>,
         thread: Box<str>,
+    },
+    /// The agent with this thread is one of this name or kind.
+    Kind {
+        thread: Box<str>,
+        kind: Box<str>,
     },
     /// The session that records belong to, and what it means if there is another one.
     Session(Box<str>, Location, Code),
@@ -504,7 +510,11 @@ impl<'a> Out<'a> {
                 Args::Text(Some(value)) | Args::Free(_, value) => ground.locate(value, pointer),
                 _ => None,
             };
-            let around = Around { cwd: self.cwd.as_deref(), agent: call.thread.as_deref(), locate: &locate };
+            let own = self.options.threads.get(&self.file).map(String::as_str);
+            let agent = call.thread.as_deref().or(own);
+            // the kinds of sub-agents, and who started them, may stand anywhere
+            let agents: Option<&[&str]> = if agent.is_none() { Some(&[MAIN_AGENT]) } else { None };
+            let around = Around { cwd: self.cwd.as_deref(), agent, agents, locate: &locate };
             let facts = facts::of_call(ruleset, self.profile, &call.tool, &tool, value, around);
             (effect, poll) = (facts.effect, facts.poll);
             facts

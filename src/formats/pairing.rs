@@ -13,6 +13,7 @@ use super::store::{Handle, Store};
 use super::usage::Usage;
 use super::warnings::{Balance, Code, Tally};
 use crate::call::{Key, Print};
+use crate::rules::agent_names;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 
@@ -63,6 +64,15 @@ pub(crate) struct CallPair {
 pub(crate) struct Thread {
     /// Empty for the main agent.
     pub(crate) name: String,
+    /// The names besides under which a scope may have lists for it, once all was read. Empty for the main agent.
+    pub(crate) besides: Vec<String>,
+}
+
+impl Thread {
+    /// The names under which a scope may have lists for it, the most specific first.
+    pub(crate) fn names(&self) -> Vec<String> {
+        agent_names((!self.name.is_empty()).then_some(&*self.name), &self.besides, &[])
+    }
 }
 
 /// A conversation that was read.
@@ -127,6 +137,8 @@ pub(crate) struct Pairing {
     /// Ids of the calls that start agents.
     spawns: Vec<(u32, Box<str>)>,
     started: HashMap<Box<str>, Vec<Box<str>>>,
+    /// What kinds of agents threads are, as records beside their calls say.
+    kinds: HashMap<Box<str>, Vec<String>>,
     /// Further answers to a call.
     pub(crate) more: HashMap<u32, Vec<Vec<u8>>>,
     /// By conversation and thread: compactions and a person's messages so far.
@@ -173,6 +185,7 @@ impl Pairing {
             prompts: HashMap::new(),
             spawns: Vec::new(),
             started: HashMap::new(),
+            kinds: HashMap::new(),
             more: HashMap::new(),
             apart: HashMap::new(),
             orphans: Vec::new(),
@@ -296,6 +309,12 @@ impl Pairing {
                 self.hints.insert(tool, effect);
             }
             Event::Started { call, thread } => self.started.entry(call).or_default().push(thread),
+            Event::Kind { thread, kind } => {
+                let kinds = self.kinds.entry(thread).or_default();
+                if !kind.is_empty() && !kinds.iter().any(|known| **known == *kind) {
+                    kinds.push(kind.into());
+                }
+            }
             Event::Usage(usage, key, thread) => self.usage(usage, key.as_deref(), thread.as_deref()),
             Event::Call(_)
             | Event::ToolResult(_)
@@ -397,7 +416,26 @@ impl Pairing {
     }
 
     fn id_number(&self, id: &str) -> u64 {
-        self.key.print_parts(&[&self.scope.to_le_bytes(), id.as_bytes()]).number()
+        self.id_number_in(self.scope, id)
+    }
+
+    fn id_number_in(&self, scope: u64, id: &str) -> u64 {
+        self.key.print_parts(&[&scope.to_le_bytes(), id.as_bytes()]).number()
+    }
+
+    /// The last call with an id in a scope.
+    pub(super) fn call_with_id(&self, scope: u64, id: &str) -> Option<u32> {
+        self.ids.get(&self.id_number_in(scope, id)).copied()
+    }
+
+    /// Ids of calls, and the threads of the agents that each started.
+    pub(super) fn started(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
+        self.started.iter().map(|(call, threads)| (&**call, threads.iter().map(|thread| &**thread)))
+    }
+
+    /// What kinds of agent records say that a thread is.
+    pub(super) fn kinds(&self, thread: &str) -> &[String] {
+        self.kinds.get(thread).map_or(&[], Vec::as_slice)
     }
 
     fn thread(&mut self, name: &str) -> u32 {
@@ -405,7 +443,7 @@ impl Pairing {
             return *number;
         }
         let number = self.threads.len() as u32;
-        self.threads.push(Thread { name: name.to_owned() });
+        self.threads.push(Thread { name: name.to_owned(), besides: Vec::new() });
         self.thread_numbers.insert(name.into(), number);
         number
     }

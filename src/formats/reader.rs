@@ -4,6 +4,7 @@ use super::archive::{self, Archive};
 use super::detect::{self, Guess, Shape};
 use super::event::Location;
 use super::format::{self, Format, Options};
+use super::lineage;
 use super::normalize::{Event, NormalizeOptions, Out};
 use super::open::{self, Opened};
 use super::ordering;
@@ -401,10 +402,7 @@ impl Recording {
         for companion in companions {
             let number = self.files.len();
             self.files.push(beside(&companion.path));
-            if let Some((thread, call)) = companion.started {
-                let event = Event::Started { call: call.into(), thread: thread.into() };
-                self.pairing.take(vec![event], 0);
-            }
+            self.pairing.take(companion.told, 0);
             if let (Some(thread), Ok(number)) = (companion.thread, u32::try_from(number)) {
                 self.normalizing.threads.insert(number, thread);
             }
@@ -510,6 +508,9 @@ impl Recording {
     /// A temporary file that cannot be written.
     pub fn finish(mut self) -> io::Result<Imported> {
         self.pairing.settle(self.unanswered)?;
+        for (place, names) in lineage::of(&mut self.pairing)?.into_iter().enumerate() {
+            self.pairing.threads[place].besides = names;
+        }
         let order = ordering::order(&mut self.pairing, self.options.agents);
         if self.pairing.balance.calls_in == 0 {
             let what = "not a single call was found; is it the right format?";

@@ -152,7 +152,9 @@ impl Imported {
         if self.order.len() as u64 > MAX_RECORDS {
             return Err(io::Error::other(format!("more than {MAX_RECORDS} calls in one recording")));
         }
-        let Pairing { pairs, tools, store, .. } = &mut self.pairing;
+        let Pairing { pairs, tools, store, threads, .. } = &mut self.pairing;
+        let names: Vec<Vec<String>> = threads.iter().map(|thread| thread.names()).collect();
+        let names: Vec<Vec<&str>> = names.iter().map(|names| names.iter().map(String::as_str).collect()).collect();
         let mut contexts: HashMap<(u32, u32), u32> = HashMap::new();
         for (index, place) in self.order.iter().enumerate() {
             let pair = &mut pairs[*place as usize];
@@ -190,7 +192,7 @@ impl Imported {
             };
             let tool = &tools[pair.tool as usize];
             let (handle, at, profile) = (pair.args, pair.at, pair.profile);
-            judge.observe(&call, &noted, || {
+            judge.observe(&call, &names[pair.thread as usize], &noted, || {
                 let mut args = Vec::new();
                 store.get(handle, &mut args)?;
                 let args = facts::subject(ruleset, profile, &decode_lossless(tool), args);

@@ -5,9 +5,11 @@ use super::event::{Flags, Location};
 use super::known;
 use super::marks::{MEMBER, Marks};
 use super::ordering::Agents;
+use super::pairing::Thread;
 use super::verdict::Imported;
 use crate::json::view;
 use crate::json::{self, Scratch, decode_lossless};
+use crate::rules::MAIN_AGENT;
 use crate::sanitize::InertJson;
 use crate::trace::clock::civil;
 use serde::Serialize;
@@ -79,7 +81,7 @@ impl Imported {
             self.pairing.store.get(pair.args, &mut args)?;
             self.pairing.store.get(pair.body, &mut response)?;
             let tool = &self.pairing.tools[pair.tool as usize];
-            let agent = &self.pairing.threads[pair.thread as usize].name;
+            let Thread { name: agent, besides } = &self.pairing.threads[pair.thread as usize];
             let before = told.insert((pair.scope, pair.thread), (pair.epoch, pair.words)).unwrap_or_default();
             let next = turns.len() as u64 + 1;
             let at_once = pair.turn != 0 && of_turn.get(&pair.turn).is_some_and(|calls| *calls > 1);
@@ -95,6 +97,7 @@ impl Imported {
                 more_results: self.pairing.more.get(place).cloned().unwrap_or_default(),
                 effect: (by_name != pair.effect).then_some(pair.effect),
                 agent: (!agent.is_empty()).then(|| agent.clone()),
+                agents: if besides[..] == [MAIN_AGENT] { Vec::new() } else { besides.clone() },
                 conversation: if several { pair.scope + 1 } else { 0 },
                 turn: if at_once { *turns.entry(pair.turn).or_insert(next) } else { 0 },
                 compacted: before.0 != pair.epoch,

@@ -39,8 +39,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "toolreplay {}: {}{}", report.command.name(), report.counts(), report.left_out())?;
-    for remark in &report.remarks {
-        writeln!(out, "remark: {}", visible(remark))?;
+    for remark in &report.short_remarks {
+        writeln!(out, "remark: {}", visible(&remark.text))?;
     }
     writeln!(out, "coverage: {}", report.coverage)
 }

@@ -49,8 +49,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(digest) = &report.scope {
         writeln!(out, "\nScope file: SHA-256 `{digest}`.")?;
     }
-    for remark in report.remarks.iter().take(100) {
-        writeln!(out, "\nRemark: {}", cell(remark))?;
+    for remark in report.short_remarks.iter().take(100) {
+        writeln!(out, "\nRemark: {}", cell(&remark.text))?;
     }
     Ok(())
 }

@@ -132,8 +132,8 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
     let gravest = Level::ALL.into_iter().find(|level| report.count(*level) > 0);
     let shown = gravest.map_or_else(|| palette.good(&counts), |level| palette.level(level, &counts));
     writeln!(out, "{}: {shown}{}", report.command.name(), report.left_out())?;
-    for remark in &report.remarks {
-        writeln!(out, "remark: {}", visible(remark))?;
+    for remark in &report.short_remarks {
+        writeln!(out, "remark: {}", visible(&remark.text))?;
     }
     writeln!(out, "coverage: {}", report.coverage)?;
     if report.findings().next().is_some() {

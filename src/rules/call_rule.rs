@@ -4,6 +4,7 @@ use super::call_index::Occurrence;
 use crate::call::{Call, Key};
 use crate::finding::{ArgumentPlace, Level, Place, Rule};
 use crate::json::view::Value;
+use crate::scope::Candidate;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -47,8 +48,9 @@ pub trait CallRule: Debug + Send + Sync {
     /// Looks at what a call was answered; likewise.
     fn inspect_result(&self, _result: &Value<'_>, _found: &mut Vec<Spot>) {}
 
-    /// The level of what was found, once it is known what became of the call; none: it is no finding after all.
-    fn settle(&self, spot: &Spot, _call: &Call) -> Option<Level> {
+    /// The level of what was found, once it is known what became of the call and which names its agent has; none: it is
+    /// no finding after all.
+    fn settle(&self, spot: &Spot, _call: &Call, _agents: &[&str]) -> Option<Level> {
         Some(spot.level)
     }
 
@@ -74,6 +76,9 @@ pub struct Arguments<'a> {
     pub cwd: Option<&'a str>,
     /// The agent that made the call, where it is not the main one.
     pub agent: Option<&'a str>,
+    /// The names under which a scope may have lists for it, the most specific first; none: that shows only when the whole
+    /// recording was read, and [`CallRule::settle`] is told.
+    pub agents: Option<&'a [&'a str]>,
     /// The key of the run's prints.
     pub key: &'a Key,
     /// Where in the recording an argument stands, by its JSON Pointer.
@@ -97,6 +102,18 @@ pub struct Spot {
     pub pattern: Option<&'static str>,
     /// The argument it is about.
     pub argument: Option<ArgumentPlace>,
+    /// The lists of the scope under which it is so; empty: whichever count.
+    pub lists: Vec<Candidate>,
+    /// What it is about, as a number: of one number in a recording there is one finding, to which the later calls belong.
+    pub same: Option<u64>,
+}
+
+impl Spot {
+    /// Something that is so whoever called, and that stands for itself.
+    #[must_use]
+    pub fn new(level: Level, detail: impl Into<Arc<str>>) -> Spot {
+        Spot { level, detail: detail.into(), pattern: None, argument: None, lists: Vec::new(), same: None }
+    }
 }
 
 /// What a rule remembers of one agent's context.
@@ -128,6 +145,8 @@ pub struct Draft {
     pub detail: Option<Arc<str>>,
     /// Not, or no longer, a finding.
     pub withdrawn: bool,
+    /// The index of the last call that was found to belong to it.
+    last: Option<u64>,
 }
 
 /// The most further calls that a finding names.
@@ -137,7 +156,27 @@ impl Draft {
     /// A finding about one call, with nothing said besides.
     #[must_use]
     pub fn about(rule: &'static Rule, level: Level, place: Place) -> Draft {
-        Draft { rule, level, place, related: None, others: Vec::new(), count: 0, detail: None, withdrawn: false }
+        Draft {
+            rule,
+            level,
+            place,
+            related: None,
+            others: Vec::new(),
+            count: 0,
+            detail: None,
+            withdrawn: false,
+            last: None,
+        }
+    }
+
+    /// A call of which the same is found, which may be the one that it is about, or the last that was added.
+    pub(crate) fn belongs(&mut self, place: Place, level: Level) {
+        self.level = self.level.max(level);
+        if place.index != self.last.unwrap_or(self.place.index) {
+            self.count = self.count.max(1);
+            self.last = Some(place.index);
+            self.add(place);
+        }
     }
 
     /// One more call belongs to it.

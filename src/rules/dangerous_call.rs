@@ -10,11 +10,11 @@ mod patterns;
 pub(super) use ids::patterns;
 
 use super::call_rule::{Arguments, CallRule, Memo, Needs, Spot};
-use super::permission_overreach::MAIN_AGENT;
+use super::permission_overreach::judged;
 use crate::call::Call;
 use crate::finding::{Finding, Level, Rule};
 use crate::json::view::Value;
-use crate::scope::{Applied, EntryUses, PolicyCall, Verdict};
+use crate::scope::{Applied, Candidate, EntryUses, Verdict};
 use crate::secrets;
 use crate::shell;
 use ids::{PIPE_TO_SHELL, READ_CREDENTIALS, describe, is_note};
@@ -48,17 +48,19 @@ impl DangerousCall {
         DangerousCall { scope: scope.filter(|scope| scope.policy.version > 1) }
     }
 
-    fn is_allowed(&self, call: &Arguments<'_>) -> bool {
-        let Some(scope) = &self.scope else { return false };
-        let judged = PolicyCall {
-            agents: &[call.agent.unwrap_or(MAIN_AGENT)],
-            tool: call.tool,
-            arguments: call.arguments.text(),
-            cwd: call.cwd,
-            ..PolicyCall::default()
-        };
+    /// The lists that do not allow a call; none: it is allowed. Empty where it does not matter which lists count.
+    fn not_allowed(&self, call: &Arguments<'_>) -> Option<Vec<Candidate>> {
+        let Some(scope) = &self.scope else { return Some(Vec::new()) };
+        let is_refused = |verdict: &Verdict| !matches!(verdict, Verdict::Allowed(_));
+        let judged = judged(scope, call);
         // the rule of the scope counts what its entries were about, not this one
-        matches!(scope.policy.judge(&judged, &EntryUses::default()), Verdict::Allowed(_))
+        if call.agents.is_some() || !scope.policy.tells_agents_apart() {
+            return is_refused(&scope.policy.judge(&judged, &EntryUses::default())).then(Vec::new);
+        }
+        let each = scope.policy.judge_each(&judged).into_iter();
+        let refusing: Vec<Candidate> =
+            each.filter(|(_, verdict)| is_refused(verdict)).map(|(candidate, _)| candidate).collect();
+        (!refusing.is_empty()).then_some(refusing)
     }
 }
 
@@ -72,20 +74,27 @@ impl CallRule for DangerousCall {
     }
 
     fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
-        let dangers = judge(call.tool, call.arguments, call.cwd, None);
-        if dangers.is_empty() || self.is_allowed(call) {
+        let home = self.scope.as_ref().and_then(|scope| scope.home.as_deref());
+        let dangers = judge(call.tool, call.arguments, call.cwd, home);
+        if dangers.is_empty() {
             return None;
         }
+        let lists = self.not_allowed(call)?;
         for danger in dangers {
             let level = if is_note(danger.pattern) { Level::Note } else { Level::Warning };
             let argument = (call.locate)(&danger.pointer);
-            found.push(Spot { level, detail: danger.part.into(), pattern: Some(danger.pattern), argument });
+            let pattern = Some(danger.pattern);
+            found.push(Spot { pattern, argument, lists: lists.clone(), ..Spot::new(level, danger.part) });
         }
         None
     }
 
     /// Of a call that never ran, the agent asked and did not get it.
-    fn settle(&self, spot: &Spot, call: &Call) -> Option<Level> {
+    fn settle(&self, spot: &Spot, call: &Call, agents: &[&str]) -> Option<Level> {
+        let counts = |scope: &Arc<Applied>| spot.lists.iter().any(|lists| scope.policy.chooses(lists, agents));
+        if !spot.lists.is_empty() && !self.scope.as_ref().is_some_and(counts) {
+            return None;
+        }
         Some(if call.ran() { spot.level } else { Level::Note })
     }
 }

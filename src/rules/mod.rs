@@ -36,7 +36,7 @@ pub use coverage_dropped::COVERAGE_DROPPED;
 pub use dangerous_call::{DANGEROUS_CALL, DangerousCall};
 pub use malformed_transcript::MALFORMED_TRANSCRIPT;
 pub use non_determinism::{NON_DETERMINISM, NonDeterminism};
-pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH};
+pub use permission_overreach::{Decision, MAIN_AGENT, Overreach, PERMISSION_OVERREACH, agent_names};
 pub use policy_changed::POLICY_CHANGED;
 pub use recording_rewritten::RECORDING_REWRITTEN;
 pub use redundant_call::{REDUNDANT_CALL, RedundantCall};

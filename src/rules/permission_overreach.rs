@@ -40,10 +40,9 @@ impl Overreach {
     fn found(&self, call: &Arguments<'_>, overreach: &Verdict) -> Spot {
         let decision = Decision::of(&self.scope.policy, overreach);
         Spot {
-            level: Level::Error,
-            detail: decision.write().into(),
             pattern: Some(overreach.reason.name()),
             argument: (!overreach.pointer.is_empty()).then(|| (call.locate)(&overreach.pointer)).flatten(),
+            ..Spot::new(Level::Error, decision.write())
         }
     }
 }
@@ -58,31 +57,82 @@ impl CallRule for Overreach {
     }
 
     fn inspect_arguments(&self, call: &Arguments<'_>, found: &mut Vec<Spot>) -> Option<Memo> {
-        let Applied { policy, tally } = &*self.scope;
+        let Applied { policy, tally, .. } = &*self.scope;
         if policy.version == 1 {
-            if !policy.lists(call.literal, tally) {
-                let detail = policy.agent.as_deref().unwrap_or_default().into();
-                found.push(Spot { level: Level::Error, detail, pattern: None, argument: None });
+            if !policy.has_name(call.literal, tally) {
+                found.push(Spot::new(Level::Error, policy.agent.as_deref().unwrap_or_default()));
             }
             return None;
         }
-        let judged = PolicyCall {
-            agents: &[call.agent.unwrap_or(MAIN_AGENT)],
-            tool: call.tool,
-            arguments: call.arguments.text(),
-            cwd: call.cwd,
-            ..PolicyCall::default()
-        };
-        if let Judged::Overreach(overreach) = policy.judge(&judged, tally) {
-            found.push(self.found(call, &overreach));
+        let judged = judged(&self.scope, call);
+        if call.agents.is_some() || !policy.tells_agents_apart() {
+            if let Judged::Overreach(overreach) = policy.judge(&judged, tally) {
+                found.push(self.found(call, &overreach));
+            }
+            return None;
+        }
+        // what is allowed by some lists is noted as well: their entries count only if it is these that apply
+        let mut allowed = Vec::new();
+        for (candidate, verdict) in policy.judge_each(&judged) {
+            match verdict {
+                Judged::Allowed(_) => allowed.push(candidate),
+                Judged::Overreach(overreach) => {
+                    found.push(Spot { lists: vec![candidate], ..self.found(call, &overreach) });
+                }
+            }
+        }
+        if !allowed.is_empty() {
+            found.push(Spot { lists: allowed, ..Spot::new(Level::Note, ALLOWED) });
         }
         None
     }
 
     /// Of a call that never ran, the agent asked and did not get it.
-    fn settle(&self, spot: &Spot, call: &Call) -> Option<Level> {
+    fn settle(&self, spot: &Spot, call: &Call, agents: &[&str]) -> Option<Level> {
+        if !spot.lists.is_empty() {
+            let chosen = spot.lists.iter().find(|lists| self.scope.policy.chooses(lists, agents))?;
+            self.scope.tally.take(chosen);
+            if &*spot.detail == ALLOWED {
+                return None;
+            }
+        }
         Some(if call.ran() { spot.level } else { Level::Warning })
     }
+}
+
+/// The detail of what is no finding. That of one holds at least what parts its fields.
+const ALLOWED: &str = "allowed";
+
+/// A call as scopes of version 2 judge it.
+pub(super) fn judged<'a>(scope: &'a Applied, call: &'a Arguments<'a>) -> PolicyCall<'a> {
+    PolicyCall {
+        agents: call.agents.unwrap_or(call.agent.as_slice()),
+        tool: call.tool,
+        arguments: call.arguments.text(),
+        cwd: call.cwd,
+        home: scope.home.as_deref(),
+        ..PolicyCall::default()
+    }
+}
+
+/// The names under which a scope may have lists for an agent, the most specific first. What a recording calls an agent,
+/// by a name or a kind, decides; an id names nobody, so that an agent of which no more is known falls to the lists of the one
+/// that started it, whose names are `parent`.
+#[must_use]
+pub fn agent_names(id: Option<&str>, kinds: &[String], parent: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    if let Some(id) = id {
+        names.push(id.to_owned());
+        names.extend(id.split_once(':').map(|(_, own)| own.to_owned()).filter(|own| !own.is_empty()));
+    }
+    if !kinds.is_empty() {
+        names.extend_from_slice(kinds);
+    } else if parent.is_empty() {
+        names.push(MAIN_AGENT.to_owned());
+    } else {
+        names.extend_from_slice(parent);
+    }
+    names
 }
 
 /// What decided on a call, as findings carry it: safe to show.

@@ -35,16 +35,15 @@ impl CallRule for SecretExposed {
         if secrets::may_hold(text) {
             for one in reported(Finder::default().find_in_json(text)) {
                 let argument = pointer(call.arguments, one.range.start).and_then(|pointer| (call.locate)(&pointer));
-                note(&one, "arguments", Level::Error, argument, found);
+                found.push(Spot { argument, ..spot(&one, text, "arguments", Level::Error) });
             }
         }
         None
     }
 
     fn inspect_result(&self, result: &Value<'_>, found: &mut Vec<Spot>) {
-        for one in reported(secrets::find_shapes(result.text())) {
-            note(&one, "result", Level::Warning, None, found);
-        }
+        let text = result.text();
+        found.extend(reported(secrets::find_likely(text)).map(|one| spot(&one, text, "result", Level::Warning)));
     }
 }
 
@@ -59,21 +58,29 @@ fn reported(found: Vec<Match>) -> impl Iterator<Item = Match> {
     })
 }
 
-fn note(
-    one: &Match,
-    place: &str,
-    level: Level,
-    argument: Option<crate::finding::ArgumentPlace>,
-    found: &mut Vec<Spot>,
-) {
+fn spot(one: &Match, text: &[u8], place: &str, level: Level) -> Spot {
     // a test key opens nothing but a test
     let level = if one.id == "stripe-test-key" { Level::Note } else { level };
-    let detail = format!("{} stands in its {place}", secrets::describe(one.id)).into();
-    found.push(Spot { level, detail, pattern: pattern(one.id), argument });
+    let detail = format!("{} stands in its {place}", secrets::describe(one.id));
+    let same = text.get(one.range.clone()).map(|secret| secrets::number(secret, one.level, place));
+    Spot { pattern: pattern(one.id), same, ..Spot::new(level, detail) }
 }
 
+/// How many further calls a message names.
+const NAMED: usize = 5;
+
 fn message(finding: &Finding) -> String {
-    format!("tool '{}': {}", finding.tool_text(), finding.detail_text())
+    let said = format!("tool '{}': {}", finding.tool_text(), finding.detail_text());
+    if finding.count < 2 {
+        return said;
+    }
+    let named: Vec<String> = finding.others.iter().take(NAMED).map(|place| place.index.to_string()).collect();
+    let more = if finding.count > named.len() as u64 + 1 { ", …" } else { "" };
+    format!(
+        "{said}; the same one stands in {} calls, first here, then in index {}{more}",
+        finding.count,
+        named.join(", ")
+    )
 }
 
 /// The ids of all kinds.

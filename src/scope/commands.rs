@@ -1,6 +1,6 @@
 //! Commands as scopes compare them: by the words of every simple command in them.
 
-use super::paths::{self, Places};
+use super::paths::{self, Ground};
 use crate::shell::{Piece, Redirect, RedirectKind, Script, Simple, Word, base_name};
 use std::borrow::Cow;
 
@@ -14,7 +14,31 @@ pub(super) struct Rule {
 
 /// Words that a command starts with; at each place one of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Prefix(pub(super) Vec<Vec<String>>);
+pub(super) struct Prefix {
+    words: Vec<Vec<String>>,
+    /// The first of them as names of programs.
+    names: Vec<String>,
+}
+
+/// A script, with what every entry asks of it.
+#[derive(Debug)]
+pub(super) struct Commands {
+    script: Script,
+    /// Of each command the name, as far as it is known.
+    names: Vec<Option<String>>,
+    /// A relative file may lie elsewhere than where the script starts.
+    moved: bool,
+}
+
+impl From<Script> for Commands {
+    fn from(script: Script) -> Commands {
+        let first = || script.commands.iter().map(|command| command.words.first());
+        let moves = |name: &str| matches!(name, "cd" | "pushd" | "popd" | "chdir");
+        let moved = first().flatten().filter_map(Word::literal).any(|name| moves(&name));
+        let names = first().map(|word| word.and_then(known_name)).collect();
+        Commands { names, moved, script }
+    }
+}
 
 /// How something that is judged stands to an allow entry, with the part that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,15 +61,11 @@ pub(super) enum Deny {
 
 impl Rule {
     /// Whether everything a script runs is allowed.
-    pub(super) fn allows(&self, script: &Script, places: Places<'_>) -> Allow {
+    pub(super) fn allows(&self, commands: &Commands, ground: &Ground<'_>) -> Allow {
+        let Commands { script, moved, .. } = commands;
         let mut open = None;
-        // after `cd`, a relative file lies elsewhere
-        let moved = script.commands.iter().any(|command| {
-            let name = command.words.first().and_then(Word::literal);
-            name.is_some_and(|name| matches!(&*name, "cd" | "pushd" | "popd" | "chdir"))
-        });
-        for command in &script.commands {
-            match self.allows_one(command, places, moved) {
+        for (command, name) in script.commands.iter().zip(&commands.names) {
+            match self.allows_one(command, name.as_deref().unwrap_or_default(), ground, *moved) {
                 Allow::Yes => {}
                 no @ Allow::No(_) => return no,
                 Allow::Unproven(part) => open = open.or(Some(part)),
@@ -62,7 +82,7 @@ impl Rule {
         }
     }
 
-    fn allows_one(&self, command: &Simple, places: Places<'_>, moved: bool) -> Allow {
+    fn allows_one(&self, command: &Simple, name: &str, ground: &Ground<'_>, moved: bool) -> Allow {
         let part = || command.part.clone();
         if let Some(assignment) = command.assignments.first() {
             return Allow::No(if command.words.is_empty() { part() } else { format!("{}=", assignment.name) });
@@ -76,15 +96,17 @@ impl Rule {
             }
         }
         for redirect in &command.redirects {
-            match self.redirects(redirect, places, moved) {
+            match self.redirects(redirect, ground, moved) {
                 Some(true) => {}
                 Some(false) => return Allow::No(format!("redirect to {}", redirect.target.raw)),
                 None => open = open.or_else(|| Some(format!("redirect to {}", redirect.target.raw))),
             }
         }
-        let name = command.words.first().and_then(known_name).unwrap_or_default();
+        if self.flags_deny.is_empty() {
+            return open.map_or(Allow::Yes, Allow::Unproven);
+        }
         for (before, word) in command.words.iter().zip(command.words.iter().skip(1)) {
-            if is_value(&name, before, word) {
+            if is_value(name, before, word) {
                 continue;
             }
             match self.has_flag(word) {
@@ -96,7 +118,7 @@ impl Rule {
         open.map_or(Allow::Yes, Allow::Unproven)
     }
 
-    fn redirects(&self, redirect: &Redirect, places: Places<'_>, moved: bool) -> Option<bool> {
+    fn redirects(&self, redirect: &Redirect, ground: &Ground<'_>, moved: bool) -> Option<bool> {
         if matches!(redirect.kind, RedirectKind::Text | RedirectKind::Descriptor) {
             return Some(true);
         }
@@ -108,10 +130,10 @@ impl Rule {
             return None;
         }
         let absolute = path.starts_with(['/', '~']);
-        let path = paths::fold(&path, places)?;
+        let path = ground.fold(&path)?;
         let mut open = moved && !absolute;
         for pattern in &self.redirect_to {
-            match pattern.fits(&path, places, false) {
+            match pattern.fits(&path, ground, false) {
                 Some(true) if !open => return Some(true),
                 Some(true) | None => open = true,
                 Some(false) => {}
@@ -122,9 +144,6 @@ impl Rule {
 
     /// Whether a word is, or holds, a flag that is denied.
     fn has_flag(&self, word: &Word) -> Option<bool> {
-        if self.flags_deny.is_empty() {
-            return Some(false);
-        }
         let Some(text) = word.literal() else {
             // what it starts with shows that it is no flag, unless it becomes several words
             let harmless = !word.start().is_empty() && !word.start().starts_with('-') && !splits_freely(word);
@@ -134,11 +153,12 @@ impl Rule {
     }
 
     /// Whether a script runs something that is denied.
-    pub(super) fn denies(&self, script: &Script) -> Deny {
+    pub(super) fn denies(&self, commands: &Commands) -> Deny {
+        let script = &commands.script;
         let mut open = None;
-        for command in &script.commands {
+        for (command, name) in script.commands.iter().zip(&commands.names) {
             for prefix in &self.prefixes {
-                match prefix.hits(&command.words) {
+                match prefix.hits(name.as_deref(), &command.words) {
                     Some(true) => return Deny::Yes(command.part.clone()),
                     None => open = open.or_else(|| Some(command.part.clone())),
                     Some(false) => {}
@@ -189,9 +209,18 @@ enum Starts {
 }
 
 impl Prefix {
+    pub(super) fn new(words: Vec<Vec<String>>) -> Prefix {
+        let names = words.first().into_iter().flatten().map(|name| base_name(name).into_owned()).collect();
+        Prefix { words, names }
+    }
+
+    pub(super) fn words(&self) -> &[Vec<String>] {
+        &self.words
+    }
+
     /// For an allow: every word as it stands, in its place.
     fn starts(&self, words: &[Word]) -> Starts {
-        for (place, wanted) in self.0.iter().enumerate() {
+        for (place, wanted) in self.words.iter().enumerate() {
             let Some(word) = words.get(place) else { return Starts::No };
             match word.literal() {
                 Some(text) if wanted.iter().any(|wanted| *wanted == text) => {}
@@ -204,17 +233,17 @@ impl Prefix {
     }
 
     /// For a deny: the name by its last part, the words that are no options in their order, the options wherever.
-    fn hits(&self, words: &[Word]) -> Option<bool> {
-        let Some((name, arguments)) = words.split_first() else { return Some(false) };
-        let (wanted_name, wanted) = self.0.split_first()?;
-        let known = known_name(name)?;
-        if !wanted_name.iter().any(|wanted| base_name(wanted) == known) {
+    fn hits(&self, known: Option<&str>, words: &[Word]) -> Option<bool> {
+        let Some((_, arguments)) = words.split_first() else { return Some(false) };
+        let (_, wanted) = self.words.split_first()?;
+        let known = known?;
+        if !self.names.iter().any(|wanted| wanted == known) {
             return Some(false);
         }
         let (options, operands): (Vec<_>, Vec<_>) =
             wanted.iter().partition(|wanted| wanted.iter().all(|word| word.len() > 1 && word.starts_with('-')));
-        let options = options_hit(&known, &options, arguments);
-        let operands = operands_hit(&known, &operands, arguments);
+        let options = options_hit(known, &options, arguments);
+        let operands = operands_hit(known, &operands, arguments);
         match (options, operands) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),

@@ -2,8 +2,9 @@
 
 use super::commands::{Allow, Deny};
 use super::judged::Judged;
-use super::policy::{Body, Entry, Overreach, Policy, PolicyCall, Reason, Remark, Verdict};
+use super::policy::{Entry, Overreach, Policy, PolicyCall, Reason, Remark, RemarkKind, Verdict};
 use crate::sanitize::clip;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many entries a refusal shows.
@@ -31,6 +32,48 @@ impl EntryUses {
     }
 }
 
+/// Where entries that were about a call are counted.
+trait Counting {
+    fn count(&self, entry: usize);
+    fn has(&self, entry: usize) -> bool;
+}
+
+impl Counting for EntryUses {
+    fn count(&self, entry: usize) {
+        self.add(entry);
+    }
+
+    fn has(&self, entry: usize) -> bool {
+        self.get(entry) > 0
+    }
+}
+
+/// Those of one call: nothing else was counted before.
+impl Counting for RefCell<Vec<usize>> {
+    fn count(&self, entry: usize) {
+        self.borrow_mut().push(entry);
+    }
+
+    fn has(&self, _entry: usize) -> bool {
+        false
+    }
+}
+
+/// The lists by which a call was judged while it was not known whose call it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    lists: Option<usize>,
+    /// The entries that were about the call.
+    entries: Box<[usize]>,
+}
+
+impl EntryUses {
+    /// Counts what the lists that apply were about.
+    pub fn take(&self, candidate: &Candidate) {
+        candidate.entries.iter().for_each(|entry| self.add(*entry));
+    }
+}
+
 /// A policy that a run is held against, with what its entries did in it.
 #[derive(Debug)]
 pub struct Applied {
@@ -38,11 +81,13 @@ pub struct Applied {
     pub policy: Policy,
     /// The calls that its entries were about.
     pub tally: EntryUses,
+    /// The home folder of whoever ran the agent, where somebody says which it was: no recording proves it.
+    pub home: Option<String>,
 }
 
 impl From<Policy> for Applied {
     fn from(policy: Policy) -> Applied {
-        Applied { tally: EntryUses::of(&policy), policy }
+        Applied { tally: EntryUses::of(&policy), policy, home: None }
     }
 }
 
@@ -55,7 +100,7 @@ impl Policy {
 
     /// Whether a file of version 1 lists the name whose canonical form (with its quotes) is `literal`. Counts its entry.
     #[must_use]
-    pub fn lists(&self, literal: &[u8], tally: &EntryUses) -> bool {
+    pub fn has_name(&self, literal: &[u8], tally: &EntryUses) -> bool {
         let place = self.names.get(literal);
         place.iter().for_each(|place| tally.add(**place));
         place.is_some()
@@ -63,19 +108,55 @@ impl Policy {
 
     /// Judges a call, and counts the entries that were about it.
     pub fn judge(&self, call: &PolicyCall<'_>, tally: &EntryUses) -> Verdict {
+        let judged = Judged::new(call, self.root.as_deref());
+        self.judge_by(self.lists(call.agents), call, &judged, tally)
+    }
+
+    /// Whether it has lists for several agents, so that it matters whose call one is.
+    #[must_use]
+    pub fn tells_agents_apart(&self) -> bool {
+        self.bodies.iter().any(|body| body.agent.is_some())
+    }
+
+    /// Judges a call by each of the lists, while it is not known whose call it is. Counts nothing.
+    #[must_use]
+    pub fn judge_each(&self, call: &PolicyCall<'_>) -> Vec<(Candidate, Verdict)> {
+        let judged = Judged::new(call, self.root.as_deref());
+        // where some lists are for all others, there is nobody without
+        let nobody = self.named("*").is_none().then_some(None);
+        let each = (0..self.bodies.len()).map(Some).chain(nobody).map(|lists| {
+            let counted = RefCell::default();
+            let verdict = self.judge_by(lists, call, &judged, &counted);
+            (Candidate { lists, entries: counted.into_inner().into() }, verdict)
+        });
+        each.collect()
+    }
+
+    /// Whether the candidate is the one that counts for a call of the agent with these names.
+    #[must_use]
+    pub fn chooses(&self, candidate: &Candidate, agents: &[&str]) -> bool {
+        self.lists(agents) == candidate.lists
+    }
+
+    fn judge_by(
+        &self,
+        lists: Option<usize>,
+        call: &PolicyCall<'_>,
+        judged: &Judged<'_>,
+        tally: &impl Counting,
+    ) -> Verdict {
         let no = |reason, entry, (part, pointer): (String, String)| {
             Verdict::Overreach(Overreach { reason, entry, part: clip(&part, PART).into_owned(), pointer })
         };
-        let Some(body) = self.body(call.agents) else {
+        let Some(body) = lists.map(|lists| &self.bodies[lists]) else {
             let agent = call.agents.first().copied().unwrap_or("");
             return no(Reason::AgentNotListed, None, (agent.to_owned(), String::new()));
         };
-        let judged = Judged::new(call, self.root.as_deref());
         let mut denied = None;
         let mut doubtful = None;
         for &place in &body.deny {
             // one that was counted and would change nothing needs no second look
-            if denied.is_some() && tally.get(place) > 0 {
+            if denied.is_some() && tally.has(place) {
                 continue;
             }
             let entry = &self.entries[place];
@@ -84,11 +165,11 @@ impl Policy {
             }
             match judged.denies(entry) {
                 Deny::Yes(part) => {
-                    tally.add(place);
+                    tally.count(place);
                     denied = denied.or(Some((place, part)));
                 }
                 Deny::Maybe(part) => {
-                    tally.add(place);
+                    tally.count(place);
                     doubtful = doubtful.or(Some((place, part)));
                 }
                 Deny::No => {}
@@ -98,7 +179,7 @@ impl Policy {
         let mut unproven = None;
         let mut refused = None;
         for &place in &body.allow {
-            if (allowed.is_some() || denied.is_some()) && tally.get(place) > 0 {
+            if (allowed.is_some() || denied.is_some()) && tally.has(place) {
                 continue;
             }
             let entry = &self.entries[place];
@@ -107,7 +188,7 @@ impl Policy {
             }
             match judged.allows(entry) {
                 Allow::Yes => {
-                    tally.add(place);
+                    tally.count(place);
                     allowed = allowed.or(Some(place));
                 }
                 Allow::No(part) => refused = refused.or(Some((place, part))),
@@ -137,13 +218,18 @@ impl Policy {
         }
     }
 
-    fn body(&self, agents: &[&str]) -> Option<&Body> {
-        let named = |name: &str| self.bodies.iter().find(|body| body.agent.as_deref() == Some(name));
-        match &self.bodies[..] {
-            [body] if body.agent.is_none() => Some(body),
-            // a body called `*` is for all others, not for an agent of that name
-            _ => agents.iter().filter(|name| **name != "*").find_map(|name| named(name)).or_else(|| named("*")),
+    /// The lists for an agent with these names; none: it has none, and no others are for it.
+    fn lists(&self, agents: &[&str]) -> Option<usize> {
+        if !self.tells_agents_apart() {
+            return (!self.bodies.is_empty()).then_some(0);
         }
+        // a body called `*` is for all others, not for an agent of that name
+        let own = agents.iter().filter(|name| **name != "*").find_map(|name| self.named(name));
+        own.or_else(|| self.named("*"))
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.bodies.iter().position(|body| body.agent.as_deref() == Some(name))
     }
 
     /// What allow entries say of a tool, for someone who was refused.
@@ -165,9 +251,12 @@ impl Policy {
         let mut remarks = self.pointless.clone();
         for (place, entry) in self.entries.iter().enumerate() {
             if tally.get(place) == 0 && !remarks.iter().any(|remark| remark.entry == entry.place) {
-                let kind = if entry.deny { "denies" } else { "allows" };
-                let text = format!("'{}' {kind} nothing that was called", entry.name.shown());
-                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
+                let (does, kind) = match entry.deny {
+                    true => ("denies", RemarkKind::DeniedNothing),
+                    false => ("allows", RemarkKind::AllowedNothing),
+                };
+                let text = format!("'{}' {does} nothing that was called", entry.name.shown());
+                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text, kind });
             }
         }
         remarks

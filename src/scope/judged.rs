@@ -1,37 +1,43 @@
 //! One call, held against the entries of a scope.
 
-use super::commands::{Allow, Deny};
+use super::commands::{Allow, Commands, Deny};
 use super::hosts;
-use super::paths::{self, Known, Places};
+use super::paths::{self, Ground, Known, Places};
 use super::policy::{Argument, CommandRule, Entry, PathRule, PolicyCall, UrlRule};
 use super::schemas::Schema;
 use crate::json::view::{self, Value};
 use crate::json::{Scratch, canonical};
-use crate::shell::{self, Script};
+use crate::shell;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
-
-/// A script that was read, with the text or the list of words that it was read from.
-type ReadScript = (Vec<u8>, bool, Rc<Script>);
+use std::sync::Arc;
 
 /// A call while entries are held against it: what they need of it is made once.
 pub(super) struct Judged<'c> {
     arguments: OnceCell<Option<Cow<'c, [u8]>>>,
     given: &'c [u8],
-    places: Places<'c>,
-    /// The scripts read so far, by the text or the list of words they were read from.
-    scripts: RefCell<Vec<ReadScript>>,
+    ground: Ground<'c>,
+    /// The arguments that entries asked for, by their names.
+    read: RefCell<HashMap<String, Option<Given>>>,
+    /// The scripts read so far, by where in memory the text or the first word is that they were read from, which `read`
+    /// or the entry keeps there.
+    scripts: RefCell<HashMap<(*const u8, bool), Rc<Commands>>>,
+    /// The paths folded so far.
+    folded: RefCell<HashMap<Arc<str>, Option<Rc<Known>>>>,
     parsed: OnceCell<Option<serde_json::Value>>,
 }
 
 /// One value that a rule looks at.
-enum Given<'v> {
+#[derive(Debug, Clone)]
+enum Given {
     /// The argument is not there.
     Missing,
     /// It is there, and is no text.
     Other,
-    Texts(Vec<Cow<'v, str>>),
+    /// A text, or a list of texts alone.
+    Texts { texts: Arc<[Arc<str>]>, list: bool },
 }
 
 impl<'c> Judged<'c> {
@@ -40,8 +46,10 @@ impl<'c> Judged<'c> {
         Judged {
             arguments: OnceCell::new(),
             given: call.arguments,
-            places,
+            ground: Ground::from(places),
+            read: RefCell::default(),
             scripts: RefCell::default(),
+            folded: RefCell::default(),
             parsed: OnceCell::new(),
         }
     }
@@ -76,21 +84,32 @@ impl<'c> Judged<'c> {
     }
 
     /// The texts of an argument; none if the arguments cannot be read.
-    fn given<'a>(&'a self, argument: &'a Argument) -> Option<Given<'a>> {
-        self.object()?;
-        let missing = || match &argument.if_missing {
-            Some(text) => Given::Texts(vec![Cow::Borrowed(text.as_str())]),
-            None => Given::Missing,
-        };
-        Some(match self.argument(argument) {
-            None => missing(),
-            Some(value) if value.is_null() => missing(),
-            Some(value) if value.is_array() => {
-                let texts: Option<Vec<Cow<'_, str>>> = value.items().map(Value::as_str).collect();
-                texts.map_or(Given::Other, Given::Texts)
-            }
-            Some(value) => value.as_str().map_or(Given::Other, |text| Given::Texts(vec![text])),
+    fn given(&self, argument: &Argument) -> Option<Given> {
+        let known = self.read.borrow().get(&argument.name).cloned();
+        let given = known.unwrap_or_else(|| {
+            let read = self.read_argument(argument);
+            self.read.borrow_mut().insert(argument.name.clone(), read.clone());
+            read
+        });
+        Some(match (given?, &argument.if_missing) {
+            (Given::Missing, Some(texts)) => Given::Texts { texts: Arc::clone(texts), list: false },
+            (given, _) => given,
         })
+    }
+
+    fn read_argument(&self, argument: &Argument) -> Option<Given> {
+        self.object()?;
+        let text = |value: Value<'_>| value.as_str().map(Arc::<str>::from);
+        let texts: Option<Arc<[Arc<str>]>> = match self.argument(argument) {
+            None => return Some(Given::Missing),
+            Some(value) if value.is_null() => return Some(Given::Missing),
+            Some(value) if value.is_array() => {
+                let texts: Option<Vec<Arc<str>>> = value.items().map(text).collect();
+                return Some(texts.map_or(Given::Other, |texts| Given::Texts { texts: texts.into(), list: true }));
+            }
+            Some(value) => text(value).map(|text| [text].into()),
+        };
+        Some(texts.map_or(Given::Other, |texts| Given::Texts { texts, list: false }))
     }
 
     pub(super) fn allows(&self, entry: &Entry) -> Allow {
@@ -134,16 +153,16 @@ impl<'c> Judged<'c> {
     }
 
     /// Every text must be allowed.
-    fn all(&self, argument: &Argument, each: impl Fn(&str) -> Allow) -> Allow {
+    fn all(&self, argument: &Argument, each: impl Fn(&Arc<str>) -> Allow) -> Allow {
         let missing = || Allow::Unproven(format!("no '{}'", argument.name));
         match self.given(argument) {
             None => Allow::Unproven("the arguments are no JSON object".to_owned()),
             Some(Given::Missing) => missing(),
             Some(Given::Other) => Allow::Unproven(format!("'{}' is no text", argument.name)),
-            Some(Given::Texts(texts)) if texts.is_empty() => missing(),
-            Some(Given::Texts(texts)) => {
+            Some(Given::Texts { texts, .. }) if texts.is_empty() => missing(),
+            Some(Given::Texts { texts, .. }) => {
                 let mut open = None;
-                for text in &texts {
+                for text in &*texts {
                     match each(text) {
                         Allow::Yes => {}
                         no @ Allow::No(_) => return no,
@@ -156,14 +175,14 @@ impl<'c> Judged<'c> {
     }
 
     /// Any text may be denied.
-    fn any(&self, argument: &Argument, each: impl Fn(&str) -> Deny) -> Deny {
+    fn any(&self, argument: &Argument, each: impl Fn(&Arc<str>) -> Deny) -> Deny {
         match self.given(argument) {
             None => Deny::Maybe("the arguments are no JSON object".to_owned()),
             Some(Given::Missing) => Deny::No,
             Some(Given::Other) => Deny::Maybe(format!("'{}' is no text", argument.name)),
-            Some(Given::Texts(texts)) => {
+            Some(Given::Texts { texts, .. }) => {
                 let mut open = None;
-                for text in &texts {
+                for text in &*texts {
                     match each(text) {
                         yes @ Deny::Yes(_) => return yes,
                         Deny::Maybe(part) => open = open.or(Some(part)),
@@ -181,7 +200,7 @@ impl<'c> Judged<'c> {
             return match paths {
                 None => Allow::Unproven("no patch that can be read".to_owned()),
                 Some(paths) => {
-                    let verdicts = paths.iter().map(|path| self.one_path_allows(rule, path));
+                    let verdicts = paths.iter().map(|path| self.one_path_allows(rule, &path.as_str().into()));
                     verdicts.reduce(worse).unwrap_or(Allow::Unproven("an empty patch".to_owned()))
                 }
             };
@@ -189,9 +208,15 @@ impl<'c> Judged<'c> {
         self.all(&rule.argument, |path| self.one_path_allows(rule, path))
     }
 
-    fn one_path_allows(&self, rule: &PathRule, path: &str) -> Allow {
-        let Some(known) = paths::fold(path, self.places) else { return Allow::Unproven(path.to_owned()) };
-        let fits = |pattern: &paths::Pattern, folded| pattern.fits(&known, self.places, folded);
+    /// A path, folded once for all entries.
+    fn fold(&self, path: &Arc<str>) -> Option<Rc<Known>> {
+        let mut folded = self.folded.borrow_mut();
+        folded.entry(Arc::clone(path)).or_insert_with(|| self.ground.fold(path).map(Rc::new)).clone()
+    }
+
+    fn one_path_allows(&self, rule: &PathRule, path: &Arc<str>) -> Allow {
+        let Some(known) = self.fold(path) else { return Allow::Unproven(path.to_string()) };
+        let fits = |pattern: &paths::Pattern, folded| pattern.fits(&known, &self.ground, folded);
         let mut open = false;
         for pattern in &rule.except {
             match fits(pattern, true) {
@@ -212,17 +237,17 @@ impl<'c> Judged<'c> {
             let texts = match self.given(&rule.argument) {
                 None | Some(Given::Other) => return Deny::Maybe("no patch that can be read".to_owned()),
                 Some(Given::Missing) => return Deny::No,
-                Some(Given::Texts(texts)) => texts,
+                Some(Given::Texts { texts, .. }) => texts,
             };
             let lines = texts.iter().flat_map(|text| paths::patch_lines(text));
-            return lines.map(|path| self.one_path_denies(rule, path)).reduce(graver).unwrap_or(Deny::No);
+            return lines.map(|path| self.one_path_denies(rule, &path.into())).reduce(graver).unwrap_or(Deny::No);
         }
         self.any(&rule.argument, |path| self.one_path_denies(rule, path))
     }
 
-    fn one_path_denies(&self, rule: &PathRule, path: &str) -> Deny {
-        let Some(known) = paths::fold(path, self.places) else { return Deny::Maybe(path.to_owned()) };
-        let fits = |pattern: &paths::Pattern, folded| pattern.fits(&known, self.places, folded);
+    fn one_path_denies(&self, rule: &PathRule, path: &Arc<str>) -> Deny {
+        let Some(known) = self.fold(path) else { return Deny::Maybe(path.to_string()) };
+        let fits = |pattern: &paths::Pattern, folded| pattern.fits(&known, &self.ground, folded);
         // what is excepted from a deny must surely be
         if rule.except.iter().any(|pattern| fits(pattern, false) == Some(true)) {
             return Deny::No;
@@ -236,11 +261,11 @@ impl<'c> Judged<'c> {
 
     /// The paths of a patch, which may be given as itself or to the program that applies it.
     fn patch(&self, argument: &Argument) -> Option<Vec<String>> {
-        let Some(Given::Texts(texts)) = self.given(argument) else { return None };
+        let Some(Given::Texts { texts, .. }) = self.given(argument) else { return None };
         let owned = |paths: Vec<&str>| paths.into_iter().map(str::to_owned).collect();
         match &texts[..] {
             [patch] if patch.trim_start().starts_with("*** Begin Patch") => paths::patched(patch).map(owned),
-            [program, patch] if program == "apply_patch" => paths::patched(patch).map(owned),
+            [program, patch] if &**program == "apply_patch" => paths::patched(patch).map(owned),
             [command] => {
                 let script = shell::read(command);
                 let [only] = &script.commands[..] else { return None };
@@ -261,47 +286,46 @@ impl<'c> Judged<'c> {
         }
     }
 
-    /// The script of an argument; none where it is given as words and is read so.
     fn command_allows(&self, rule: &CommandRule) -> Allow {
         match self.argv(rule) {
-            Some(script) => rule.rule.allows(&script, self.places),
-            None => self.all(&rule.argument, |command| rule.rule.allows(&self.script(command), self.places)),
+            Some(commands) => rule.rule.allows(&commands, &self.ground),
+            None => self.all(&rule.argument, |command| rule.rule.allows(&self.script(command), &self.ground)),
         }
     }
 
     fn command_denies(&self, rule: &CommandRule) -> Deny {
         match self.argv(rule) {
-            Some(script) => rule.rule.denies(&script),
+            Some(commands) => rule.rule.denies(&commands),
             None => self.any(&rule.argument, |command| rule.rule.denies(&self.script(command))),
         }
     }
 
     /// The command that a list of words is, where the rule says that it is one.
-    fn argv(&self, rule: &CommandRule) -> Option<Rc<Script>> {
-        let value = self.argument(&rule.argument).filter(|value| rule.argv && value.is_array())?;
-        let words: Option<Vec<String>> = value.items().map(|item| item.as_str().map(Cow::into_owned)).collect();
-        let words = words.filter(|words| !words.is_empty())?;
-        Some(self.cached(value.text(), true, || shell::read_words(&words)))
+    fn argv(&self, rule: &CommandRule) -> Option<Rc<Commands>> {
+        if !rule.argv {
+            return None;
+        }
+        let Given::Texts { texts, list: true } = self.given(&rule.argument)? else { return None };
+        if texts.is_empty() {
+            return None;
+        }
+        let words = || texts.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+        Some(self.commands((texts.as_ptr().cast(), true), || shell::read_words(&words())))
     }
 
-    fn script(&self, command: &str) -> Rc<Script> {
-        self.cached(command.as_bytes(), false, || shell::read(command))
+    fn script(&self, command: &Arc<str>) -> Rc<Commands> {
+        self.commands((command.as_ptr(), false), || shell::read(command))
     }
 
     /// What an entry before has read already.
-    fn cached(&self, text: &[u8], words: bool, read: impl FnOnce() -> Script) -> Rc<Script> {
+    fn commands(&self, source: (*const u8, bool), read: impl FnOnce() -> shell::Script) -> Rc<Commands> {
         let mut scripts = self.scripts.borrow_mut();
-        if let Some((.., script)) = scripts.iter().find(|(own, own_words, _)| *own_words == words && own == text) {
-            return Rc::clone(script);
-        }
-        let script = Rc::new(read());
-        scripts.push((text.to_vec(), words, Rc::clone(&script)));
-        script
+        Rc::clone(scripts.entry(source).or_insert_with(|| Rc::new(Commands::from(read()))))
     }
 
     fn url_allows(&self, rule: &UrlRule) -> Allow {
         self.all(&rule.argument, |address| match hosts::read(address) {
-            None => Allow::Unproven(address.to_owned()),
+            None => Allow::Unproven(address.to_string()),
             Some(target) if !rule.schemes.contains(&target.scheme) => Allow::No(format!("{}://", target.scheme)),
             Some(target) if rule.hosts.iter().any(|host| host.fits(&target, false)) => Allow::Yes,
             Some(target) => Allow::No(target.shown()),
@@ -310,7 +334,7 @@ impl<'c> Judged<'c> {
 
     fn url_denies(&self, rule: &UrlRule) -> Deny {
         self.any(&rule.argument, |address| match hosts::read(address) {
-            None => Deny::Maybe(address.to_owned()),
+            None => Deny::Maybe(address.to_string()),
             Some(target) if !rule.schemes.is_empty() && !rule.schemes.contains(&target.scheme) => Deny::No,
             Some(target) if rule.hosts.iter().any(|host| host.fits(&target, true)) => Deny::Yes(target.shown()),
             Some(_) => Deny::No,

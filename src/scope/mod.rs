@@ -22,8 +22,9 @@ mod rewrites;
 mod tests;
 
 pub use file::ScopeFile;
-pub use judge::{Applied, EntryUses};
-pub use policy::{Entry, Overreach, Policy, PolicyCall, Reason, Remark, Verdict};
+pub use judge::{Applied, Candidate, EntryUses};
+pub use paths::is_absolute;
+pub use policy::{Entry, Overreach, Policy, PolicyCall, Reason, Remark, RemarkKind, Verdict};
 pub use v1::{MAX_SCOPE, Scope, ScopeError};
 
 /// The scheme of an address, and its host as a pattern for it. None if different programs may read different hosts in

@@ -4,7 +4,8 @@
 //! starts at a folder that no one recorded is known only from there on.
 
 use super::names;
-use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::sync::{LazyLock, OnceLock};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Where relative paths start.
@@ -18,12 +19,53 @@ pub(super) struct Places<'a> {
     pub home: Option<&'a str>,
 }
 
+/// The places of a call, read once for all patterns.
+#[derive(Debug)]
+pub(super) struct Ground<'a> {
+    places: Places<'a>,
+    /// What relative patterns are about; none: nobody can tell.
+    root: OnceCell<Option<Known>>,
+    home: OnceCell<Option<Known>>,
+}
+
+impl<'a> From<Places<'a>> for Ground<'a> {
+    fn from(places: Places<'a>) -> Ground<'a> {
+        Ground { places, root: OnceCell::new(), home: OnceCell::new() }
+    }
+}
+
+impl Ground<'_> {
+    pub(super) fn fold(&self, path: &str) -> Option<Known> {
+        fold(path, self.places)
+    }
+
+    fn base(&self, start: Start) -> Option<&Known> {
+        match start {
+            Start::Top => {
+                static TOP: LazyLock<Known> = LazyLock::new(|| Known::at(Anchor::Top));
+                Some(&TOP)
+            }
+            Start::Home => self.home.get_or_init(|| home(self.places)).as_ref(),
+            Start::Root => {
+                let root = || match self.places.root.or(self.places.cwd) {
+                    Some(root) if is_absolute(root) => fold(root, Places::default()),
+                    Some(_) => None,
+                    None => Some(Known::at(Anchor::Root)),
+                };
+                self.root.get_or_init(root).as_ref()
+            }
+        }
+    }
+}
+
 /// A path with `.`, `..` and doubled separators folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
     /// What it starts at.
     pub(super) anchor: Anchor,
     pub(super) segments: Vec<String>,
+    /// The same as file systems compare them that tell little apart, once that is asked for.
+    folded: OnceLock<Vec<String>>,
 }
 
 /// What a path starts at.
@@ -33,15 +75,30 @@ pub(super) enum Anchor {
     Top,
     /// The folder that patterns are about, wherever it lies.
     Root,
+    /// The home folder, wherever it lies.
+    Home,
 }
 
 impl Known {
+    fn at(anchor: Anchor) -> Known {
+        Known { anchor, segments: Vec::new(), folded: OnceLock::new() }
+    }
+
+    fn segments(&self, folded: bool) -> &[String] {
+        match folded {
+            true => self.folded.get_or_init(|| folded_names(&self.segments)),
+            false => &self.segments,
+        }
+    }
+
     pub(super) fn shown(&self) -> String {
         let joined = self.segments.join("/");
         match self.anchor {
             Anchor::Top => format!("/{joined}"),
             Anchor::Root if joined.is_empty() => ".".to_owned(),
             Anchor::Root => joined,
+            Anchor::Home if joined.is_empty() => "~".to_owned(),
+            Anchor::Home => format!("~/{joined}"),
         }
     }
 }
@@ -59,7 +116,7 @@ pub(super) fn fold(path: &str, places: Places<'_>) -> Option<Known> {
     for segment in rest.split('/') {
         match segment {
             "" | "." => {}
-            ".." if start.segments.is_empty() && start.anchor == Anchor::Root => return None,
+            ".." if start.segments.is_empty() && start.anchor != Anchor::Top => return None,
             ".." => {
                 start.segments.pop();
             }
@@ -70,7 +127,7 @@ pub(super) fn fold(path: &str, places: Places<'_>) -> Option<Known> {
 }
 
 fn start<'p>(path: &'p str, places: Places<'_>) -> Option<(Known, &'p str)> {
-    let top = Known { anchor: Anchor::Top, segments: Vec::new() };
+    let top = Known::at(Anchor::Top);
     if path.starts_with('/') {
         return Some((top, path));
     }
@@ -78,8 +135,7 @@ fn start<'p>(path: &'p str, places: Places<'_>) -> Option<(Known, &'p str)> {
         if !rest.is_empty() && !rest.starts_with('/') {
             return None;
         }
-        let home = places.home.filter(|home| is_absolute(home))?;
-        return Some((fold(home, Places::default())?, rest));
+        return Some((home(places)?, rest));
     }
     let bytes = path.as_bytes();
     if bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' {
@@ -90,12 +146,23 @@ fn start<'p>(path: &'p str, places: Places<'_>) -> Option<(Known, &'p str)> {
     let base = match places.cwd.or(places.root) {
         Some(base) if is_absolute(base) => fold(base, Places::default())?,
         Some(_) => return None,
-        None => Known { anchor: Anchor::Root, segments: Vec::new() },
+        None => Known::at(Anchor::Root),
     };
     Some((base, path))
 }
 
-fn is_absolute(path: &str) -> bool {
+/// The home folder; where nobody says which it is, as itself: it is surely the same for a pattern that names it.
+fn home(places: Places<'_>) -> Option<Known> {
+    match places.home {
+        Some(home) if is_absolute(home) => fold(home, Places::default()),
+        Some(_) => None,
+        None => Some(Known::at(Anchor::Home)),
+    }
+}
+
+/// Whether a path starts at the top of a file system.
+#[must_use]
+pub fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     matches!(bytes.first(), Some(b'/'))
         || bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'/' | b'\\')
@@ -114,6 +181,8 @@ pub(super) struct Pattern {
     pub(super) text: String,
     start: Start,
     segments: Vec<String>,
+    /// The same as file systems compare them that tell little apart.
+    folded: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,47 +239,32 @@ impl Pattern {
                 name => segments.push(name.to_owned()),
             }
         }
-        Ok(Pattern { text: text.to_owned(), start, segments })
+        Ok(Pattern { text: text.to_owned(), start, folded: folded_names(&segments), segments })
     }
 
     /// Whether a path is one of these: surely, surely not, or not known.
-    pub(super) fn fits(&self, path: &Known, places: Places<'_>, folded: bool) -> Option<bool> {
-        let fold_all =
-            |segments: &[String]| -> Vec<String> { segments.iter().map(|segment| folded_name(segment)).collect() };
-        let own: Cow<'_, [String]> =
-            if folded { Cow::Owned(fold_all(&self.segments)) } else { Cow::Borrowed(&self.segments) };
-        let segments: Cow<'_, [String]> =
-            if folded { Cow::Owned(fold_all(&path.segments)) } else { Cow::Borrowed(&path.segments) };
-        let base = match self.start {
-            Start::Top => Some(Known { anchor: Anchor::Top, segments: Vec::new() }),
-            Start::Home => places.home.filter(|home| is_absolute(home)).and_then(|home| fold(home, Places::default())),
-            Start::Root => match places.root.or(places.cwd) {
-                Some(root) if is_absolute(root) => fold(root, Places::default()),
-                Some(_) => None,
-                None => Some(Known { anchor: Anchor::Root, segments: Vec::new() }),
-            },
-        };
-        match base {
+    pub(super) fn fits(&self, path: &Known, ground: &Ground<'_>, folded: bool) -> Option<bool> {
+        let own = if folded { &self.folded } else { &self.segments };
+        let segments = path.segments(folded);
+        match ground.base(self.start) {
             Some(base) if base.anchor == path.anchor => {
-                let base = if folded { fold_all(&base.segments) } else { base.segments };
-                let Some(rest) = segments.strip_prefix(&base[..]) else { return Some(false) };
-                Some(segments_match(&own, rest))
+                let Some(rest) = segments.strip_prefix(base.segments(folded)) else { return Some(false) };
+                Some(segments_match(own, rest))
             }
             // one of the two starts at an unknown place: it fits if some place makes it fit
-            _ if path.anchor == Anchor::Root => {
-                let reach = own.first().is_some_and(|first| first == "**");
-                let certain = reach && segments_match(&own, &segments);
-                if certain {
-                    Some(true)
-                } else if some_start(&own, &segments) {
-                    None
-                } else {
-                    Some(false)
+            base => {
+                let reach = self.start == Start::Top && own.first().is_some_and(|first| first == "**");
+                if reach && segments_match(own, segments) {
+                    return Some(true);
                 }
-            }
-            _ => {
-                let any = (0..=segments.len()).any(|from| segments_match(&own, &segments[from..]));
-                if any { None } else { Some(false) }
+                let front = base.filter(|base| base.anchor == Anchor::Top).map(|base| base.segments(folded));
+                // in front of the path there may be more
+                let before_path =
+                    path.anchor != Anchor::Top && some_start(&[front.unwrap_or_default(), own].concat(), segments);
+                // in front of the pattern there may be more
+                let before_pattern =
+                    || front.is_none() && (0..=segments.len()).any(|from| segments_match(own, &segments[from..]));
+                if before_path || before_pattern() { None } else { Some(false) }
             }
         }
     }
@@ -255,6 +309,10 @@ fn segments_match(pattern: &[String], path: &[String]) -> bool {
             _ => return false,
         }
     }
+}
+
+fn folded_names(segments: &[String]) -> Vec<String> {
+    segments.iter().map(|segment| folded_name(segment)).collect()
 }
 
 /// A name as file systems compare it that tell neither case nor composition apart, nor see characters without a shape.
@@ -313,12 +371,14 @@ mod tests {
             assert_eq!(fold(path, PLACES).map(|known| known.shown()).as_deref(), folded, "{path}");
         }
         assert_eq!(fold("../x", Places::default()), None);
-        assert_eq!(fold("~/x", Places::default()), None);
+        assert_eq!(fold("~/a/../x", Places::default()).unwrap().shown(), "~/x");
+        assert_eq!(fold("~/../x", Places::default()), None);
+        assert_eq!(fold("~/x", Places { home: Some("home"), ..Places::default() }), None);
         assert_eq!(fold("a/../b", Places::default()).unwrap().shown(), "b");
     }
 
     fn fits(pattern: &str, path: &str, places: Places<'_>, folded: bool) -> Option<bool> {
-        Pattern::read(pattern).unwrap().fits(&fold(path, places).unwrap(), places, folded)
+        Pattern::read(pattern).unwrap().fits(&fold(path, places).unwrap(), &Ground::from(places), folded)
     }
 
     #[test]
@@ -353,6 +413,25 @@ mod tests {
         assert_eq!(fits("src/**", "/x/lib/a", none, false), Some(false));
         assert_eq!(fits("**/.env", "a/.env", none, false), Some(true));
         assert_eq!(fits("~/.ssh/**", "/home/u/.ssh/id", none, true), None);
+        assert_eq!(fits("~/.ssh/**", "/srv/u/ssh/id", none, true), Some(false));
+        // wherever the home folder lies, it is the same one
+        assert_eq!(fits("~/.ssh/**", "~/.ssh/id", none, true), Some(true));
+        assert_eq!(fits("~/notes/*", "~/notes/a", none, false), Some(true));
+        assert_eq!(fits("~/notes/*", "~/notes/../.ssh/id", none, false), Some(false));
+        assert_eq!(fits("**/.ssh/**", "~/.ssh/id", none, true), Some(true));
+        let root = Places { root: Some("/repo"), ..none };
+        assert_eq!(fits("src/**", "~/src/a", root, false), None);
+        assert_eq!(fits("/etc/*", "~/x/y", none, false), Some(false));
+        assert_eq!(fits("~/x", "x", none, false), None);
+        // the home folder may be below the folder that paths are about, and the other way round
+        assert_eq!(fits("~/x", "u/x", none, true), None);
+        assert_eq!(fits("u/x", "~/x", none, true), None);
+        assert_eq!(fits("~/x", "u/x", Places { home: Some("/home/u"), ..none }, true), None);
+        assert_eq!(fits("src/*", "~/repo/src/a", root, true), None);
+        assert_eq!(fits("src/*", "~/other/lib/a", root, true), Some(false));
+        // all of one unknown folder is not all of another one
+        assert_eq!(fits("~/**", "a", none, false), None);
+        assert_eq!(fits("./**", "~/a", none, false), None);
         assert_eq!(fits("/etc/passwd", "src/a", none, true), Some(false));
         assert_eq!(fits("/etc/passwd", "passwd", none, true), None);
     }

@@ -4,6 +4,7 @@ use super::names::Name;
 use super::schemas::Schema;
 use super::{commands, hosts, paths};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A scope file, read.
 #[derive(Debug)]
@@ -102,7 +103,8 @@ impl Entry {
 pub(super) struct Argument {
     /// Its name, or a JSON Pointer to it.
     pub(super) name: String,
-    pub(super) if_missing: Option<String>,
+    /// What counts where it is missing.
+    pub(super) if_missing: Option<Arc<[Arc<str>]>>,
 }
 
 #[derive(Debug)]
@@ -136,12 +138,26 @@ pub struct Remark {
     pub line: u64,
     /// What is odd about it.
     pub text: String,
+    /// What kind of oddity that is.
+    pub kind: RemarkKind,
+}
+
+/// What is odd about an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// It would do nothing in any run.
+    Pointless,
+    /// It allows nothing that was called.
+    AllowedNothing,
+    /// It denies nothing that was called: that is what a deny is there for.
+    DeniedNothing,
 }
 
 /// A call that is judged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PolicyCall<'c> {
-    /// The names under which the calling agent may have lists, the most specific first.
+    /// The names under which the calling agent may have lists, the most specific first. Of a sub-agent that the recording
+    /// names no further, those of the agent that started it follow.
     pub agents: &'c [&'c str],
     /// The tool's name.
     pub tool: &'c str,

@@ -3,7 +3,9 @@
 use super::commands::{self, Prefix, Rule};
 use super::judge::EntryUses;
 use super::names::Name;
-use super::policy::{Argument, Body, CommandRule, Entry, PathRule, Policy, PolicyCall, Remark, UrlRule, Verdict};
+use super::policy::{
+    Argument, Body, CommandRule, Entry, PathRule, Policy, PolicyCall, Remark, RemarkKind, UrlRule, Verdict,
+};
 use super::schemas::Schema;
 use super::v1::{Scope, ScopeError, error};
 use super::{hosts, paths};
@@ -12,6 +14,7 @@ use crate::json::{JsonErrorKind, Kind, Scratch, canonical};
 use crate::sanitize::{clip, visible};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// How many entries are compared with each other for those that make others pointless.
 const COMPARED: usize = 2_000;
@@ -143,8 +146,7 @@ impl<'t> Reader<'t> {
         let root = match root {
             Some(value) => {
                 let root = self.string(value, "root")?;
-                if paths::fold(&root, paths::Places::default()).is_none_or(|known| known.anchor == paths::Anchor::Root)
-                {
+                if paths::fold(&root, paths::Places::default()).is_none_or(|known| known.anchor != paths::Anchor::Top) {
                     return self.error(value, "'root' must be an absolute path");
                 }
                 Some(root)
@@ -312,7 +314,7 @@ impl<'t> Reader<'t> {
         };
         let name = self.name(argument, "arg")?;
         let if_missing = if_missing.map(|text| self.string(text, "if_missing")).transpose()?;
-        Ok(Argument { name, if_missing })
+        Ok(Argument { name, if_missing: if_missing.map(|text| Arc::from([Arc::from(text)])) })
     }
 
     fn patterns(&self, value: Value<'t>, name: &str) -> Read<Vec<paths::Pattern>> {
@@ -413,7 +415,7 @@ impl<'t> Reader<'t> {
             );
             return self.error(at, what);
         }
-        Ok(Prefix(words))
+        Ok(Prefix::new(words))
     }
 
     fn url(&self, value: Value<'t>, deny: bool) -> Read<UrlRule> {
@@ -514,7 +516,12 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
             if name.contains(['*', '?', '(']) {
                 let text =
                     format!("'{}' looks like a pattern, but names match exactly in version 1", entry.name.shown());
-                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
+                remarks.push(Remark {
+                    entry: entry.place.clone(),
+                    line: entry.line,
+                    text,
+                    kind: RemarkKind::Pointless,
+                });
             }
         }
     }
@@ -549,7 +556,12 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
                 }
                 if let Some(other) = covering {
                     let text = format!("{} covers it", policy.entries[other].place);
-                    remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
+                    remarks.push(Remark {
+                        entry: entry.place.clone(),
+                        line: entry.line,
+                        text,
+                        kind: RemarkKind::Pointless,
+                    });
                 }
             }
         }
@@ -565,7 +577,12 @@ fn pointless(policy: &Policy) -> Vec<Remark> {
             let entry = &policy.entries[place];
             if let Some(other) = denied.iter().find(|other| other.name.covers(&entry.name)) {
                 let text = format!("{} denies all of it", other.place);
-                remarks.push(Remark { entry: entry.place.clone(), line: entry.line, text });
+                remarks.push(Remark {
+                    entry: entry.place.clone(),
+                    line: entry.line,
+                    text,
+                    kind: RemarkKind::Pointless,
+                });
             }
         }
     }
@@ -593,7 +610,7 @@ impl Verdict {
 
 impl std::fmt::Display for Prefix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, words) in self.0.iter().enumerate() {
+        for (place, words) in self.words().iter().enumerate() {
             f.write_str(if place > 0 { " " } else { "" })?;
             f.write_str(&commands::shown(words))?;
         }

@@ -1,5 +1,7 @@
 //! Which characters a secret is made of.
 
+use std::ops::Range;
+
 /// A set of bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class(u8);
@@ -28,6 +30,23 @@ impl Class {
     #[inline]
     pub(super) fn holds(self, byte: u8) -> bool {
         TABLE[byte as usize] & self.0 != 0
+    }
+
+    /// Hands on every stretch of at least `least` bytes of the set, as far as each goes. Of a text in which those are
+    /// rare most bytes are not looked at.
+    pub(super) fn long_runs(self, text: &[u8], least: usize, mut each: impl FnMut(Range<usize>)) {
+        let mut start = 0;
+        // nothing of the set stands right before `start`
+        while let Some(window) = text.get(start..start + least) {
+            match window.iter().rposition(|&byte| !self.holds(byte)) {
+                Some(last) => start += last + 1,
+                None => {
+                    let end = start + least + self.run(&text[start + least..]);
+                    each(start..end);
+                    start = end + 1;
+                }
+            }
+        }
     }
 
     /// How many bytes of the set start `text`.
@@ -79,5 +98,30 @@ pub(super) fn begins_word(text: &[u8], start: usize) -> bool {
             rest[..rest.len() - code].ends_with(b"\x1b[")
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn long_runs_are_all_found(text in "[ab. ~]{0,80}", least in 1_usize..9) {
+            let text = text.as_bytes();
+            let mut found = Vec::new();
+            Class::URL.long_runs(text, least, |run| found.push(run));
+            let mut expected = Vec::new();
+            let mut at = 0;
+            while at < text.len() {
+                let length = Class::URL.run(&text[at..]);
+                if length >= least {
+                    expected.push(at..at + length);
+                }
+                at += length + 1;
+            }
+            prop_assert_eq!(found, expected);
+        }
     }
 }

@@ -188,7 +188,20 @@ fn known_secret(range: Range<usize>) -> Found {
     Found { id: "known-secret", kind: Kind::Token, range, certainty: Certainty::Certain }
 }
 
-/// Secrets that vendors' forms tell, in a text that holds no escapes worth undoing: what a rule asks of large texts.
+/// Secrets that vendors' forms tell and that are worth reporting, in a text that holds no escapes worth undoing: what a
+/// rule asks of large texts.
+#[must_use]
+pub fn find_likely(text: &[u8]) -> Vec<Match> {
+    let mut found = Vec::new();
+    shapes::find_whole(text, &mut found);
+    found.retain(|found| found.certainty >= Certainty::Likely);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    united(found.into_iter().map(|found| found.at_level(0)).collect())
+}
+
+/// Secrets that vendors' forms tell, in a text that holds no escapes worth undoing.
 #[must_use]
 pub fn find_shapes(text: &[u8]) -> Vec<Match> {
     let mut found = Vec::new();

@@ -3,7 +3,9 @@
 //! The last part is a digest with a key that dies with the masker: within what one masker wrote equal secrets stay
 //! equal and different ones different, and nobody can test a guess.
 
+use super::view;
 use std::collections::HashMap;
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -60,6 +62,15 @@ fn mark_end(text: &[u8], start: usize) -> Option<usize> {
 /// The marks in a text.
 pub(super) fn marks(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     memchr::memmem::find_iter(text, OPEN).filter_map(|start| Some(start..mark_end(text, start)?))
+}
+
+/// A number that stands for a secret, `level` levels of escapes deep, and the place where it is: the same for the same
+/// secret there, in this run and in memory alone.
+#[must_use]
+pub fn number(secret: &[u8], level: u8, place: &str) -> u64 {
+    static KEY: std::sync::LazyLock<std::hash::RandomState> = std::sync::LazyLock::new(Default::default);
+    // what stands in a recording is a string at least
+    KEY.hash_one((view::peeled(secret, level.max(1)), place))
 }
 
 #[cfg(test)]

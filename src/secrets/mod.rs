@@ -20,9 +20,9 @@ mod masked;
 mod named;
 mod recording;
 
-pub use finder::{Finder, find_shapes, hidden, may_hold};
+pub use finder::{Finder, find_likely, find_shapes, hidden, may_hold};
 pub use found::{Certainty, Kind, Match};
-pub use mask::{Masker, is_mark};
+pub use mask::{Masker, is_mark, number};
 pub use masked::masked;
 pub use named::{NAMED, Named, describe};
 pub use names::{fold, is_secret_name, is_token_name};

@@ -8,7 +8,7 @@ use super::class::{Class, begins_word, is_word};
 use super::examples::{is_example, is_published};
 use super::found::{Certainty, Found, Kind};
 use aho_corasick::{AhoCorasick, MatchKind};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;
 
 /// What is proven of a body of the full length.
@@ -152,6 +152,21 @@ pub(super) fn may_hold(text: &[u8]) -> bool {
     LITERALS.as_ref().is_none_or(|literals| literals.is_match(text))
 }
 
+/// Whether every shape that is reported is a run of at least [`LEAST`] characters, or one of the two that hold others.
+#[cfg(test)]
+pub(super) fn are_long_runs() -> bool {
+    SHAPES.iter().all(|shape| {
+        let literal = shape.literal.as_bytes();
+        let runs = Class::WIDE.run(literal) == literal.len();
+        match &shape.form {
+            Form::Run(_, _, full, _) => runs && (*full.start() == usize::MAX || literal.len() + full.start() >= LEAST),
+            // their parts and marks are longer
+            Form::JsonWebToken | Form::Hook => runs,
+            Form::PrivateKey | Form::UserInfo => true,
+        }
+    })
+}
+
 /// The ids of all shapes.
 #[cfg(test)]
 pub(super) fn ids() -> impl Iterator<Item = &'static str> {
@@ -204,6 +219,30 @@ fn slack(body: &[u8]) -> Certainty {
     if digits { random(body) } else { Certainty::Possible }
 }
 
+/// No shape that stands as one run of characters is reported if it is shorter.
+const LEAST: usize = 20;
+
+/// Appends those that are worth reporting, in a fraction of the time: most of a large text is gone over in leaps.
+pub(super) fn find_whole(text: &[u8], out: &mut Vec<Found>) {
+    let mut scan = Scan::of(text);
+    // two forms hold characters of all kinds
+    for shape in SHAPES {
+        let part = match shape.form {
+            Form::UserInfo => shape.literal.as_bytes(),
+            Form::PrivateKey => b"PRIVATE KEY",
+            _ => continue,
+        };
+        if memchr::memmem::find(text, part).is_some() {
+            for start in memchr::memmem::find_iter(text, shape.literal) {
+                if let Some((range, certainty, kind)) = scan.check(shape, start) {
+                    out.push(Found { id: shape.id, kind, range: range.0..range.1, certainty });
+                }
+            }
+        }
+    }
+    Class::WIDE.long_runs(text, LEAST, |stretch| scan.find(stretch, 0, out));
+}
+
 /// One look through a text. What was found to run far is not gone through again.
 pub(super) struct Scan<'t> {
     text: &'t [u8],
@@ -215,27 +254,36 @@ pub(super) struct Scan<'t> {
 
 /// Appends the secrets that show by their form.
 pub(super) fn find(text: &[u8], base: usize, out: &mut Vec<Found>) {
-    let Some(literals) = LITERALS.as_ref() else { return };
-    let mut scan = Scan { text, filled: [(0, 0); 3], block_end: None };
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| literals.find(rest)) {
-        let start = at + found.start();
-        at = start + 1;
-        let first = found.pattern().as_usize();
-        // another shape may begin with the same letters
-        for shape in SHAPES[first..].iter().filter(|shape| text[start..].starts_with(shape.literal.as_bytes())) {
-            if let Some((range, certainty, kind)) = scan.check(shape, start) {
-                at = range.1.max(at);
-                out.push(Found { id: shape.id, kind, range: base + range.0..base + range.1, certainty });
-                break;
-            }
-        }
-    }
+    Scan::of(text).find(0..text.len(), base, out);
 }
 
 type Hit = ((usize, usize), Certainty, Kind);
 
-impl Scan<'_> {
+impl<'t> Scan<'t> {
+    fn of(text: &'t [u8]) -> Scan<'t> {
+        Scan { text, filled: [(0, 0); 3], block_end: None }
+    }
+
+    /// Appends the secrets whose literals stand in a stretch.
+    fn find(&mut self, stretch: Range<usize>, base: usize, out: &mut Vec<Found>) {
+        let Some(literals) = LITERALS.as_ref() else { return };
+        let text = self.text;
+        let mut at = stretch.start;
+        while let Some(found) = text.get(at..stretch.end).and_then(|rest| literals.find(rest)) {
+            let start = at + found.start();
+            at = start + 1;
+            let first = found.pattern().as_usize();
+            // another shape may begin with the same letters
+            for shape in SHAPES[first..].iter().filter(|shape| text[start..].starts_with(shape.literal.as_bytes())) {
+                if let Some((range, certainty, kind)) = self.check(shape, start) {
+                    at = range.1.max(at);
+                    out.push(Found { id: shape.id, kind, range: base + range.0..base + range.1, certainty });
+                    break;
+                }
+            }
+        }
+    }
+
     fn check(&mut self, shape: &Shape, start: usize) -> Option<Hit> {
         let text = self.text;
         let end = start + shape.literal.len();

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// Sixty-odd characters that nobody would take for words; tests cut them to length.
 const RANDOM: &str = "kQ7vZ2mXr9TbW4nYc8HdLp3FsJ6gUaE5oKiVq1RtMxNzBwGyDhCe7Pf0SjAu9Lk2XwQ4rTz8VbN6mHc3";
@@ -424,6 +425,30 @@ proptest! {
             prop_assert!(serde_json::from_str::<serde_json::Value>(again["x"].as_str().unwrap()).is_ok());
         }
     }
+}
+
+/// What is likely and stands in a text, by its id and place.
+fn likely(found: Vec<Match>) -> Vec<(&'static str, Range<usize>)> {
+    found.into_iter().filter(|one| one.certainty >= Certainty::Likely).map(|one| (one.id, one.range)).collect()
+}
+
+/// A large text is gone over in leaps, and nothing is leapt over.
+#[test]
+fn leaps_miss_nothing() {
+    assert!(shapes::are_long_runs());
+    let mut found = 0;
+    for (id, secret, ..) in table() {
+        for (before, behind) in
+            [("", ""), ("x ", " y"), ("(\\n", "\\n)"), ("a=\"", "\","), ("a/b:", "/"), ("\u{e9}", "\u{e9}")]
+        {
+            let filler = "word and /some/longer/path/of/a/file.rs, ".repeat(3);
+            let text = format!("{filler}{before}{secret}{behind} {filler}");
+            let expected = likely(find_shapes(text.as_bytes()));
+            assert_eq!(likely(find_likely(text.as_bytes())), expected, "{id}: {before}…{behind}");
+            found += expected.len();
+        }
+    }
+    assert!(found > 100, "{found}");
 }
 
 #[test]

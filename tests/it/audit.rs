@@ -242,8 +242,12 @@ fn suppressions_need_a_match() {
         );
     }
     fs::write(project.path("toolreplay.toml"), suppress("tool = \"nobody\"")).unwrap();
+    let said = "the suppression of tool 'nobody' (known) matched nothing; remove it\n";
     let ran = project.run(&["runs"]);
-    assert_eq!(ran.stderr, "warning: the suppression of tool 'nobody' (known) matched nothing; remove it\n");
+    // once: what a report says to people is not said again
+    assert!(ran.stdout.contains(&format!("remark: {said}")) && ran.stderr.is_empty(), "{ran:?}");
+    let ran = project.run(&["runs", "--format", "json"]);
+    assert_eq!(ran.stderr, format!("warning: {said}"));
 }
 
 /// Neither evidence that cannot be read nor evidence that was edited can be silenced, and a tool's name selects that tool.

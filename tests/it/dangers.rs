@@ -105,3 +105,79 @@ fn an_allow_entry_silences_it() {
     let deny = allow.replace("]}}]}", "]}}], \"denied_tools\": [{\"tool\": \"Bash\", \"command\": {\"arg\": \"command\", \"prefixes\": [\"git push\"]}}]}");
     assert_eq!(left(&deny), both);
 }
+
+/// One secret that a tool shows again and again is one finding; what another tool shows is another one.
+#[test]
+fn one_secret_in_many_results_is_one_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = ("glpat-kQ7vZ2mXr9TbW4nYc8Hd", "glpat-Wn4tYc8HdkQ7vZ2mXr9T");
+    let mut calls = String::new();
+    for index in 0..12 {
+        let tool = if index == 11 { "Bash" } else { "Read" };
+        // in the second result the other one comes first
+        let text = if index == 1 { format!("a={other}") } else { format!("line {index}\nkey={one} and {one}") };
+        let response = serde_json::json!({ "text": text }).to_string();
+        calls += &record(index, tool, &format!(r#"{{"file_path":"/repo/f{index}"}}"#), &response);
+    }
+    calls += &record(12, "Read", &format!(r#"{{"file_path":"{one}"}}"#), &format!(r#"{{"text":"{one}"}}"#));
+    fs::write(folder.path().join("a.jsonl"), calls).unwrap();
+    let report = report(folder.path(), &["a.jsonl"]);
+    let found: Vec<String> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["kind"] == "secret-exposed")
+        .map(|finding| {
+            let others: Vec<u64> = finding["others"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|place| place["index"].as_u64().unwrap())
+                .collect();
+            format!("{} {} {} {} {others:?}", finding["index"], finding["level"], finding["count"], finding["tool"])
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            r#"0 "warning" 11 "Read" [2, 3, 4, 5, 6, 7, 8, 9, 10, 12]"#,
+            r#"1 "warning" null "Read" []"#,
+            r#"11 "warning" null "Bash" []"#,
+            r#"12 "error" null "Read" []"#,
+        ]
+    );
+    let message = report["findings"][0]["message"].as_str().unwrap();
+    let said = "the same one stands in 11 calls, first here, then in index 2, 3, 4, 5, 6, …";
+    assert!(message.ends_with(said), "{message}");
+    // nor does what is known of one hide the other
+    let text = "[[suppressions]]\nreason = \"x\"\nrule = \"secret-exposed\"\ntool = \"Read\"\n";
+    fs::write(folder.path().join("toolreplay.toml"), text).unwrap();
+    assert_eq!(patterns(&self::report(folder.path(), &["a.jsonl"])), ["secret-exposed/gitlab-token"]);
+}
+
+/// `~` is the same folder for a scope and for a call, wherever it lies; which one it is, only the configuration says.
+#[test]
+fn the_home_folder_is_what_the_configuration_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = record(0, "Read", r#"{"file_path":"~/notes/a.txt"}"#, "{}")
+        + &record(1, "Read", r#"{"file_path":"~/.ssh/config"}"#, "{}")
+        + &record(2, "Read", r#"{"file_path":"/home/u/notes/b.txt"}"#, "{}")
+        + &record(3, "Read", r#"{"file_path":"/home/u/.ssh/config"}"#, "{}")
+        + &record(4, "Read", r#"{"file_path":"~/src/a.rs"}"#, "{}");
+    fs::write(folder.path().join("a.jsonl"), calls).unwrap();
+    let scope = r#"{"version": 2, "root": "/home/u/src", "allowed_tools": [
+        {"tool": "Read", "path": {"arg": "file_path", "globs": ["~/notes/*", "*.rs"]}}],
+        "denied_tools": [{"tool": "Read", "path": {"arg": "file_path", "globs": ["~/.ssh/**"]}}]}"#;
+    fs::write(folder.path().join("scope.json"), scope).unwrap();
+    let verdicts = |home: &str| {
+        fs::write(folder.path().join("toolreplay.toml"), home).unwrap();
+        let report = report(folder.path(), &["a.jsonl", "--scope", "scope.json"]);
+        let findings = report["findings"].as_array().unwrap().iter();
+        let of = |finding: &serde_json::Value| format!("{} {}", finding["index"], finding["pattern"].as_str().unwrap());
+        findings.filter(|finding| finding["kind"] == "permission-overreach").map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(""), ["1 denied", "2 not-proven", "3 not-listed", "4 not-proven"]);
+    assert_eq!(verdicts("home = \"/home/u\"\n"), ["1 denied", "3 denied"]);
+    // a guess by the working directory would be one that the agent can choose
+    assert_eq!(verdicts("home = \"/home/v\"\n"), ["1 denied", "2 not-listed", "3 not-listed", "4 not-listed"]);
+}

@@ -10,6 +10,7 @@
 #[path = "../expected/mod.rs"]
 mod expected;
 
+mod agents;
 mod attest;
 mod audit;
 mod baseline;

@@ -40,7 +40,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
     let scope = match &args.scope {
-        Some(path) => Some(Arc::new(Applied::from(read_scope(path, &place, base.as_ref(), &mut changes)?))),
+        Some(path) => {
+            let policy = read_scope(path, &place, base.as_ref(), &mut changes)?;
+            Some(Arc::new(Applied { home: config.config.home.clone(), ..Applied::from(policy) }))
+        }
         None => None,
     };
     let trust = match &args.signing.trust {
@@ -140,7 +143,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
     let code = output::finish(&report, &targets, found.alone, common)?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
     }

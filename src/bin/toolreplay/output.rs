@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use toolreplay::audit::Report;
+use toolreplay::audit::{Command, Report};
 use toolreplay::formats::Warning;
 use toolreplay::report::{self, Format};
 use toolreplay::sanitize::visible;
@@ -66,6 +66,19 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, com
         return Err(error);
     }
     Ok(report.verdict.exit_code())
+}
+
+/// Says on standard error what must be said besides, unless a report on standard output has said it to people.
+pub(crate) fn say_remarks(report: &Report, targets: &[ReportTarget]) {
+    let tells = |format| matches!(format, Format::Text | Format::Github | Format::Markdown);
+    let told = |target: &ReportTarget| target.path.is_none() && tells(target.format);
+    // the text of the other commands is fixed, and has no place for remarks
+    if report.command == Command::Audit && targets.iter().any(told) {
+        return;
+    }
+    for remark in report.short_remarks.iter().filter(|remark| remark.warns) {
+        exit::print_warning(&remark.text);
+    }
 }
 
 /// What recordings were taken for. Of a single one also why, and what could not be taken over as it was.

@@ -1,7 +1,7 @@
 //! `toolreplay scope`: transcripts against what an agent may call.
 
 use crate::args::{Common, ScopeArgs};
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::inputs::Surroundings;
 use crate::{attest, guard, output, replay};
 use anyhow::{Context as _, bail};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Exit {
     attest::subjects(&mut report, &inputs, &targets);
     attest::judged_by(&mut report, &Surroundings::current()?, None, [args.scope.as_path()], &targets)?;
     let code = output::finish(&report, &targets, args.files.len() == 1, common)?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    output::say_remarks(&report, &targets);
     Ok(code)
 }
 

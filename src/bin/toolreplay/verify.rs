@@ -52,7 +52,7 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Exit {
     let trusted = args.signing.trust.iter().map(PathBuf::as_path);
     attest::judged_by(&mut report, &Surroundings::current()?, None, trusted, &targets)?;
     let code = output::finish(&report, &targets, inputs.len() == 1, common)?;
-    report.remarks.iter().for_each(|remark| exit::print_warning(remark));
+    output::say_remarks(&report, &targets);
     // the whole output of verify is fixed; a person is told all the same
     if unsigned && code == exit::CLEAN && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
         exit::print_note("integrity only: no signature says whose seal this is");

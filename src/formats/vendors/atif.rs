@@ -79,7 +79,11 @@ fn steps(trajectory: Value<'_>, thread: Option<&str>, out: &mut Out<'_>) {
     for agent in inner.into_iter().flat_map(Value::items) {
         let [id, session] = agent.fields(&["trajectory_id", "session_id"]);
         let name = text(id).or_else(|| text(session)).unwrap_or(Cow::Borrowed("subagent"));
-        steps(agent, Some(&format!("agent:{name}")), out);
+        let thread = format!("agent:{name}");
+        if let Some(kind) = agent.path(&["agent", "name"]).and_then(Value::as_str) {
+            out.event(Event::Kind { thread: thread.as_str().into(), kind: kind.into() });
+        }
+        steps(agent, Some(&thread), out);
     }
 }
 

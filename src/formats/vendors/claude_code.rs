@@ -448,18 +448,25 @@ fn companions(session: &Path) -> Vec<Companion> {
         }
     }
     found.sort();
-    found.into_iter().map(|path| Companion { started: started(&path), thread: None, path }).collect()
+    found.into_iter().map(|path| Companion { told: told(&path), thread: None, path }).collect()
 }
 
-/// The agent of a file and the call that started it, as the file beside it says.
-fn started(agent: &Path) -> Option<(String, String)> {
-    let name = agent.file_stem()?.to_str()?.strip_prefix("agent-")?;
+/// What the file beside an agent's says of it: the call that started it, and its kind.
+fn told(agent: &Path) -> Vec<Event> {
+    let Some(name) = agent.file_stem().and_then(|stem| stem.to_str()?.strip_prefix("agent-")) else {
+        return Vec::new();
+    };
     let beside = agent.with_file_name(format!("agent-{name}.meta.json"));
     // what is no small file of its own is not opened
     let small = beside.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
-    let text = small.then(|| std::fs::read(&beside).ok()).flatten()?;
-    let call = view::only_value(text.trim_ascii()).ok()?.str_at("toolUseId")?.into_owned();
-    Some((format!("agent:{name}"), call))
+    let text = small.then(|| std::fs::read(&beside).ok()).flatten();
+    let Some(said) = text.as_deref().and_then(|text| view::only_value(text.trim_ascii()).ok()) else {
+        return Vec::new();
+    };
+    let thread: Box<str> = format!("agent:{name}").into();
+    let call = said.str_at("toolUseId").map(|call| Event::Started { call: call.into(), thread: thread.clone() });
+    let kind = said.str_at("agentType").map(|kind| Event::Kind { kind: kind.into(), thread: thread.clone() });
+    call.into_iter().chain(kind).collect()
 }
 
 /// The session that an agent's file belongs to, if it is there.

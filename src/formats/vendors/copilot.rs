@@ -98,6 +98,9 @@ fn extract(record: Value<'_>, out: &mut Out<'_>) {
         "subagent.started" => {
             if let Some(id) = data.str_at("toolCallId") {
                 let own = agent.unwrap_or_else(|| id.clone());
+                if let Some(kind) = data.str_at("agentName") {
+                    out.event(Event::Kind { thread: (&*own).into(), kind: kind.into() });
+                }
                 out.event(Event::Started { call: (&*id).into(), thread: (&*own).into() });
             }
         }

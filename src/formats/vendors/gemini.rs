@@ -200,7 +200,7 @@ fn companions(session: &Path) -> Vec<Companion> {
             let recording = path.extension().is_some_and(|extension| extension == "jsonl");
             if recording && file.file_type().is_ok_and(|kind| kind.is_file()) {
                 let thread = path.file_stem().map(|stem| format!("agent:{}", stem.to_string_lossy()));
-                found.push(Companion { path, thread, started: None });
+                found.push(Companion { path, thread, told: Vec::new() });
             }
         }
     }

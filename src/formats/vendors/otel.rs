@@ -215,13 +215,18 @@ fn extract(document: Value<'_>, out: &mut Out<'_>) {
         let told = call_id.as_ref().and_then(|id| said.remove(&(span.trace.clone(), id.clone()))).unwrap_or_default();
         let id = call_id.unwrap_or_else(|| span.own.clone());
         let agents = agents.get(&at).map(Vec::as_slice).unwrap_or_default();
+        let agent = agents.first().filter(|_| agents.len() > 1);
+        if let Some(agent) = agent {
+            // spans know agents by their names
+            out.event(Event::Kind { thread: format!("agent:{agent}").into(), kind: agent.to_string().into() });
+        }
         // the values are texts of our own; where the call stands is the span
         spans::emit(
             &SpanCall {
                 at: span.value,
                 id,
                 tool: span.tool(),
-                thread: agents.first().filter(|_| agents.len() > 1).map(|agent| format!("agent:{agent}")),
+                thread: agent.map(|agent| format!("agent:{agent}")),
                 time: span.time,
                 ended: span.ended,
                 args: family().find_map(|span| span.attributes.args()).or(told.args()),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::PathBuf;
-use toolreplay::rules::{Decision, MAIN_AGENT};
+use toolreplay::rules::{Decision, agent_names};
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{EntryUses, Policy, PolicyCall, Reason, Verdict};
 
@@ -49,7 +49,9 @@ enum Agent {
 struct Told {
     tool: String,
     arguments: String,
+    /// Its name or kind.
     agent: Option<String>,
+    agent_id: Option<String>,
     cwd: Option<String>,
 }
 
@@ -88,7 +90,8 @@ impl HookArgs {
         // the folder that the agent was started in, where the hook runs
         #[expect(clippy::disallowed_methods, reason = "the folder the agent runs in is where a hook is called")]
         let root = std::env::current_dir().ok().map(|folder| folder.display().to_string());
-        let agents = [told.agent.as_deref().unwrap_or(MAIN_AGENT)];
+        let agents = agent_names(told.agent_id.as_deref(), told.agent.as_slice(), &[]);
+        let agents: Vec<&str> = agents.iter().map(String::as_str).collect();
         let call = PolicyCall {
             agents: &agents,
             tool: &told.tool,
@@ -112,7 +115,7 @@ impl HookArgs {
             serde_json::from_str(text).map_err(|error| anyhow!("the hook's input is no JSON: {error}"))?;
         let names: [&[&str]; 4] = match self.agent {
             Agent::Claude | Agent::Codex | Agent::Gemini => {
-                [&["tool_name"], &["tool_input"], &["agent_type", "agent_id"], &["cwd"]]
+                [&["tool_name"], &["tool_input"], &["agent_type"], &["cwd"]]
             }
             Agent::Copilot => [&["toolName"], &["toolArgs"], &["agentName"], &["cwd"]],
             Agent::Opencode => [&["tool"], &["args"], &["agent"], &["cwd", "directory"]],
@@ -125,7 +128,7 @@ impl HookArgs {
             Some(arguments) => arguments.to_string(),
             None => bail!("the hook's input has no arguments in '{}'", arguments[0]),
         };
-        Ok(Told { tool, arguments, agent: string(agent), cwd: string(cwd) })
+        Ok(Told { tool, arguments, agent: string(agent), agent_id: string(&["agent_id"]), cwd: string(cwd) })
     }
 
     /// The answer in the agent's protocol.

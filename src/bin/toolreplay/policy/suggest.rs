@@ -69,12 +69,12 @@ impl CallRule for Collector {
         let text = |value: Option<&str>| json!(value);
         let arguments = String::from_utf8_lossy(call.arguments.text()).into_owned();
         let detail = json!([call.tool, arguments, text(call.cwd), text(call.agent)]).to_string();
-        found.push(Spot { level: Level::Note, detail: detail.into(), pattern: None, argument: None });
+        found.push(Spot::new(Level::Note, detail));
         None
     }
 
     /// What never ran is not what the agent did.
-    fn settle(&self, spot: &Spot, call: &Call) -> Option<Level> {
+    fn settle(&self, spot: &Spot, call: &Call, _agents: &[&str]) -> Option<Level> {
         if !call.ran() {
             *self.attempts.lock().unwrap_or_else(PoisonError::into_inner) += 1;
             return None;
