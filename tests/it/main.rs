@@ -27,6 +27,7 @@ mod layers;
 mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod page;
 mod policy;
 mod recipe;
 #[cfg(unix)]

@@ -5,20 +5,20 @@ use crate::base::Base;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
 use crate::output;
-use crate::{attest, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
+use crate::{attest, calls, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report, Settings, Signing,
-    Verdict,
+    self, Baseline, Change, Command, FileReport, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report,
+    Settings, Signing, Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::limits::Limits;
-use toolreplay::report::Format;
+use toolreplay::report::{Format, PageOptions};
 use toolreplay::rules::{self, PERMISSION_OVERREACH, guards_evidence};
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
@@ -142,10 +142,18 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     attest::subjects(&mut report, &found.inputs, &targets);
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
-    let code = output::finish(&report, &targets, found.alone, common)?;
+    let options = PageOptions { unmasked: args.reports.page.is_some_and(|page| page.unmasked) };
+    let mut sessions = |file: &FileReport| {
+        let input = found.inputs.iter().find(|input| input.from_root == file.from_root)?;
+        calls::of(input, &plan, common.threads())
+    };
+    let code = output::finish_showing(&report, &targets, found.alone, common, options, &mut sessions)?;
     output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
-        exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
+        exit::print_error(match args.reports.page {
+            Some(_) => "found no call to show; check the paths",
+            None => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+        });
     }
     Ok(code)
 }

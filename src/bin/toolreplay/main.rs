@@ -21,7 +21,9 @@ mod attest;
 mod signing;
 mod replay;
 mod scope;
+mod calls;
 mod audit;
+mod view;
 mod seal;
 mod seal_all;
 mod verify;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
     let common = cli.common;
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(*args, &common),
+        Command::View(args) => view::run(args, &common),
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),
