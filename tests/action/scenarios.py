@@ -418,6 +418,21 @@ def touched_alone():
     holds(not ran.passed and "every recording is judged" in ran.text, "without a base", ran)
 
 
+def page():
+    """A page to look at, as a file that a later step can keep."""
+    ran = scene({}, {"runs/a.jsonl": DIRTY}, {"html-file": "out/page.html"})
+    holds(not ran.passed, "findings", ran)
+    path = pathlib.Path(ran.outputs["html-file"])
+    holds(path.is_absolute() and ran.outputs["html-file"].endswith("/out/page.html"), "output", ran)
+    repository = Repository(machine)
+    repository.write({"runs/a.jsonl": DIRTY})
+    repository.commit("head")
+    done = script("run", repository.folder, {"IN_PATHS": "runs", "IN_HTML_FILE": "out/page.html"})
+    text = (repository.folder / "out/page.html").read_text()
+    assert text.startswith("<!doctype html>") or text.lower().startswith("<!doctype html"), text[:200]
+    assert f"html-file={repository.folder}/out/page.html" in done.outputs, done.outputs
+
+
 def links_to_lines():
     """Places in the summary lead to the lines of the revision that is checked out."""
     repository = Repository(machine)
@@ -763,7 +778,7 @@ def building():
 SCENARIOS = [
     clean, findings, changed_lines_first, fail_on_and_quiet, malformed, broken_seal, intact_seal, shortened_seal, deleted_seal,
     widened_scope, formats_of_changes, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, sealing_recordings, nothing_unread, changed_bytes,
-    touched_alone, links_to_lines, mismatch, outside_of_the_repository,
+    touched_alone, page, links_to_lines, mismatch, outside_of_the_repository,
     other_events, configuration, shallow_clones, no_base_no_pass, policy_of_the_target, links_and_binaries, getting_the_binary, building,
 ]
 
