@@ -138,7 +138,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         report.coverage.not_judged.push(what);
     }
     if args.strict {
-        strangers.iter().for_each(|what| report.remarks.push(what.clone()));
+        strangers.into_iter().for_each(|what| report.say(what));
     }
     left_out.say(&mut report, args.strict);
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));

@@ -130,7 +130,7 @@ impl LeftOut {
         }
         if name {
             let said = self.all().take(NAMED).map(|(input, why)| format!("{} was not read: {why}", input.shown));
-            report.remarks.extend(said);
+            said.for_each(|what| report.say(what));
         }
     }
 
