@@ -17,11 +17,13 @@ mod subjects;
 mod text;
 mod runs;
 mod stats;
+mod diff;
 
+pub use diff::{DiffFormat, DiffReport, JsonDiff, write_diff};
 pub use json::JsonReport;
-pub use style::Style;
 pub use page::{PageOptions, Sessions, write_page};
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
+pub use style::Style;
 
 use crate::audit::Report;
 use std::io::{self, Write};

@@ -4,6 +4,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use toolreplay::excerpt;
 use toolreplay::sanitize::visible;
 
@@ -43,16 +44,16 @@ fn print(word: &str, code: &str, message: &str) {
     let voice = VOICE.get().copied().unwrap_or_default();
     let word = if voice.color { format!("\x1b[{code}m{word}:\x1b[0m") } else { format!("{word}:") };
     // a message may have an excerpt of a file below it: each line is made safe by itself
-    let mut lines = message.split(LINE);
+    let mut lines = message.split(BETWEEN);
     let first = visible(lines.next().unwrap_or_default()).into_owned();
     let rest: String = lines.map(|line| format!("\n   | {}", visible(line))).collect();
     // a standard error that is closed is nobody's loss
-    let _ = writeln!(io::stderr(), "{word} {first}{rest}");
+    let _ = writeln!(io::stderr(), "{}{word} {first}{rest}", clear());
 }
 
 /// Parts the lines of a message that has an excerpt. Where it comes from outside it begins a line as well, and no line
 /// begins with anything but our own words.
-pub(crate) const LINE: char = '\u{1e}';
+const BETWEEN: char = '\u{1e}';
 
 /// What is wrong at a place of a file, with its line and a mark under the place.
 pub(crate) fn at(shown: &str, text: &[u8], (line, column): (u64, u64), what: &str) -> anyhow::Error {
@@ -60,7 +61,7 @@ pub(crate) fn at(shown: &str, text: &[u8], (line, column): (u64, u64), what: &st
     if let Some(excerpt) = excerpt::of_source(text, line, column).map(|line| line.fit(100))
         && let Some((before, width)) = excerpt.columns()
     {
-        message.push_str(&format!("{LINE}{}{LINE}{}{}", excerpt.text, " ".repeat(before), "^".repeat(width)));
+        message.push_str(&format!("{BETWEEN}{}{BETWEEN}{}{}", excerpt.text, " ".repeat(before), "^".repeat(width)));
     }
     anyhow::anyhow!(message)
 }
@@ -93,4 +94,11 @@ pub(crate) fn print_help(message: &str) {
 
 fn is_quiet() -> bool {
     VOICE.get().is_some_and(|voice| voice.quiet)
+}
+
+/// Whether a line about progress stands on the terminal, which the next message takes the place of.
+pub(crate) static LINE: AtomicBool = AtomicBool::new(false);
+
+fn clear() -> &'static str {
+    if LINE.swap(false, Ordering::Relaxed) { "\r\x1b[K" } else { "" }
 }
