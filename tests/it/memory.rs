@@ -249,20 +249,3 @@ fn a_window_of_zstandard_is_no_reason_to_take_memory() {
     assert!(ran.code == 2 && ran.output.contains("needs a window of 268435456 bytes"), "{}", ran.output);
     assert!(ran.memory <= BESIDE / 2, "{} MiB", ran.memory);
 }
-
-/// The texts of a recording wait in a file, and go into the page one after the other.
-#[test]
-fn a_page_costs_less_than_what_it_shows() {
-    let folder = tempfile::tempdir().unwrap();
-    let answer = format!("{{\"content\":\"{}\"}}", "a line of words\\n".repeat(MIB / 17));
-    let mut out = std::io::BufWriter::new(fs::File::create(folder.path().join("large.jsonl")).unwrap());
-    for index in 0..200 {
-        out.write_all(record(index, "read", &format!("{{\"n\":{index}}}"), &answer).as_bytes()).unwrap();
-    }
-    out.into_inner().unwrap().sync_all().unwrap();
-    let ran = peak(folder.path(), &["view", "--no-config", "large.jsonl", "--threads", "2"]);
-    assert_eq!(ran.code, 0, "{}", ran.output);
-    // the store keeps 64 MiB before it uses a file
-    assert!(ran.memory < 64 + BESIDE + 2 * PROGRAM, "{} MiB", ran.memory);
-    assert!(fs::metadata(folder.path().join("large.html")).unwrap().len() < 20 * MIB as u64);
-}
