@@ -20,6 +20,8 @@ mod masked;
 mod named;
 mod recording;
 
+#[cfg(feature = "proxy")]
+pub(crate) use checks::base64;
 pub use finder::{Finder, find_likely, find_shapes, hidden, may_hold};
 pub use found::{Certainty, Kind, Match};
 pub use mask::{MASK, Masker, is_mark, number};

@@ -20,6 +20,7 @@ mod cli;
 mod dangers;
 mod equality;
 mod generated;
+mod guards;
 mod hostile;
 mod import;
 mod known_answers;

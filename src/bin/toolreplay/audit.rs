@@ -2,6 +2,7 @@
 
 use crate::args::{AuditArgs, Common, ReportTarget};
 use crate::base::Base;
+use crate::configuration;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
 use crate::output;
@@ -185,8 +186,9 @@ fn read_baseline(
     writes: Option<&Path>,
 ) -> anyhow::Result<Option<Baseline>> {
     let shown = visible(&path.display().to_string()).into_owned();
-    let text = match base.filter(|_| place.inside(path).is_some()) {
-        Some(base) => match changes::policy(base, place, path, Policy::Scope)?.text {
+    let text = match base.zip(place.inside(path)) {
+        // a new baseline is reviewed as what it is; it changes no judgement of the revision that brings it
+        Some((base, inside)) => match base.read_policy(&inside)? {
             Some(text) => text,
             None => return Ok(Some(Baseline::default())),
         },
@@ -271,11 +273,7 @@ impl Loaded {
         let candidates: Vec<PathBuf> = match &args.config {
             Some(path) => vec![path.clone()],
             None if args.no_config => Vec::new(),
-            None => {
-                let root = place.root.as_deref().unwrap_or(&place.folder);
-                let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(root));
-                folders.map(|folder| folder.join(FILE_NAME)).collect()
-            }
+            None => configuration::candidates(place),
         };
         let (path, text) = match base {
             Some(base) => {
@@ -283,11 +281,8 @@ impl Loaded {
                 changes.extend(nearest.changes);
                 (nearest.path.or_else(|| args.config.clone()), nearest.text)
             }
-            // whatever has the name is meant to be it: what cannot be read must not be passed over
-            None => (
-                args.config.clone().or_else(|| candidates.into_iter().find(|path| path.symlink_metadata().is_ok())),
-                None,
-            ),
+            None if args.config.is_some() => (args.config.clone(), None),
+            None => (configuration::nearest(place, candidates)?, None),
         };
         if let Some(path) = path.as_deref().filter(|_| args.config.is_none()) {
             guard::inside_stays_inside(place, path)?;
@@ -301,12 +296,7 @@ impl Loaded {
                 shown = format!("{shown} of '{}'", base.policy_name());
                 String::from_utf8(text).with_context(|| format!("cannot read {shown}"))?
             }
-            None => {
-                if !path.metadata().with_context(|| format!("cannot read {shown}"))?.is_file() {
-                    bail!("cannot read {shown}: it is no regular file");
-                }
-                std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?
-            }
+            None => configuration::text(&path)?,
         };
         let config = Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
