@@ -145,7 +145,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let code = output::finish(&report, &targets, found.alone, common)?;
     output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
-        exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
+        exit::print_error(match report.coverage.calls {
+            0 => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+            _ => "nothing of the calls was judged: see the coverage, or say --allow-empty if that is meant",
+        });
     }
     Ok(code)
 }
