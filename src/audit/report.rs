@@ -203,7 +203,9 @@ impl Report {
             Verdict::Failed
         } else if filter.fails {
             Verdict::Findings
-        } else if (coverage.calls == 0 || nothing_judged(&files, scope) || !judges_calls && !files.iter().any(has_chain))
+        } else if (coverage.calls == 0
+            || nothing_judged(&files, scope)
+            || !judges_calls && !files.iter().any(has_chain))
             && !settings.allow_empty
         {
             Verdict::Inconclusive
