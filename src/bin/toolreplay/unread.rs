@@ -203,6 +203,11 @@ fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>, options: &Options) 
     unread.take(100).any(|entry| !matches!(held(entry.path(), options), Held::Nothing))
 }
 
+/// Whether a file may hold a recording: what cannot be read may.
+pub(crate) fn may_hold_one(path: &Path, options: &Options) -> bool {
+    File::open(path).is_err() || !matches!(held(path, options), Held::Nothing)
+}
+
 /// What a file holds, as far as its beginning tells.
 enum Held {
     Recording,
