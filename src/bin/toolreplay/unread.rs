@@ -201,6 +201,11 @@ fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>) -> bool {
     unread.take(100).any(|entry| !matches!(held(entry.path()), Held::Nothing))
 }
 
+/// Whether a file may hold a recording: what cannot be read may.
+pub(crate) fn may_hold_one(path: &Path) -> bool {
+    File::open(path).is_err() || !matches!(held(path), Held::Nothing)
+}
+
 /// What a file holds, as far as its beginning tells.
 enum Held {
     Recording,
