@@ -36,6 +36,8 @@ pub mod limits;
 
 pub mod secrets;
 
+pub mod excerpt;
+
 pub mod transcript;
 
 pub mod finding;

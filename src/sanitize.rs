@@ -137,6 +137,23 @@ pub fn command_property(text: &str) -> String {
     visible(&escaped).into_owned()
 }
 
+/// Text inside HTML, also inside an attribute in quotes.
+#[must_use]
+pub fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for char in visible(text).chars() {
+        match char {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 /// Text inside Markdown, also inside a table cell: a code span, in which nothing is markup, a link, a mention or a
 /// reference to an issue or a commit. What could end the span or the cell, a backtick or a bar, stands beside it as a
 /// character reference, so that no fence is ever too short.

@@ -58,6 +58,16 @@ pub(crate) struct Profile {
     pub(crate) words: Option<fn(Value<'_>) -> Option<Words>>,
 }
 
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Doing {
+    pub(crate) effect: Effect,
+    /// It asks how far something is.
+    pub(crate) poll: bool,
+    /// Its answers are expected to differ.
+    pub(crate) varies: bool,
+}
+
 impl Profile {
     /// A profile that knows no tool.
     pub(crate) const NONE: Profile = Profile {
@@ -97,20 +107,13 @@ impl Profile {
         self.ignored.iter().find(|(name, _)| *name == tool).map_or(&[], |(_, names)| names)
     }
 
-    /// Whether a call's answers are expected to differ.
-    pub(crate) fn varies(&self, tool: &str, args: Option<Value<'_>>) -> bool {
-        self.varies.contains(&tool)
-            || servers::varies(tool)
-            || self.command(tool, args).is_some_and(|command| varies(&command))
-    }
-
     /// Whether the arguments tell what a tool's call does.
     pub(crate) fn is_by_args(&self, tool: &str) -> bool {
         self.by_args.iter().any(|(name, _)| *name == tool)
     }
 
     /// The shell command of a call, if its tool is a shell.
-    pub(crate) fn command(&self, tool: &str, args: Option<Value<'_>>) -> Option<String> {
+    fn command(&self, tool: &str, args: Option<Value<'_>>) -> Option<String> {
         let By::Shell(path) = self.by_args.iter().find(|(name, _)| *name == tool)?.1 else { return None };
         let command = args?.path(path)?;
         match command.as_str() {
@@ -130,8 +133,8 @@ impl Profile {
             || self.by_args.iter().any(|(name, _)| *name == tool)
     }
 
-    /// The effect of a call, and whether it is a poll.
-    pub(crate) fn judge(&self, tool: &str, args: Option<Value<'_>>) -> (Effect, bool) {
+    /// What a call does, as far as its tool and arguments tell.
+    pub(crate) fn judge(&self, tool: &str, args: Option<Value<'_>>) -> Doing {
         let has = |names: &[&str]| names.contains(&tool);
         let mut poll = has(self.polls);
         let effect = if has(self.read_only) {
@@ -145,9 +148,11 @@ impl Profile {
         } else {
             servers::effect(tool).filter(|_| self.others == Effect::Unknown).unwrap_or(self.others)
         };
-        poll |= self.command(tool, args).is_some_and(|command| polls(&command))
+        let command = self.command(tool, args);
+        poll |= command.as_deref().is_some_and(polls)
             || self.target(tool).and_then(|name| args?.str_at(name)).is_some_and(|path| is_task_output(&path));
-        (effect, poll)
+        let varies = has(self.varies) || servers::varies(tool) || command.as_deref().is_some_and(varies);
+        Doing { effect, poll, varies }
     }
 }
 

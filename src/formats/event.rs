@@ -6,6 +6,7 @@
 
 pub(crate) use crate::call::{Effect, NotExecuted as Reason, Receipt, ResultState as Mark};
 use crate::json::view::Value;
+use crate::trace::clock::unix_days;
 use std::borrow::Cow;
 
 /// Where something stands in the files that were read.
@@ -232,11 +233,7 @@ pub(crate) fn time(text: &str) -> Option<i64> {
         }
         _ => 0,
     };
-    // days since 1970 by the civil calendar: years counted from March, so that leap days come last
-    let shifted = if month > 2 { year } else { year - 1 };
-    let (era, of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let days = unix_days(year, month, day)?;
     let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - zone;
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
@@ -257,6 +254,8 @@ mod tests {
             assert_eq!(time(text).map(|time| time.div_euclid(1_000_000_000)), Some(seconds), "{text}");
         }
         assert_eq!(time("2026-01-20T15:07:40.729Z").unwrap() % 1_000_000_000, 729_000_000);
-        assert_eq!(time("yesterday"), None);
+        for text in ["yesterday", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-00-00T00:00:00Z"] {
+            assert_eq!(time(text), None, "{text}");
+        }
     }
 }

@@ -59,9 +59,9 @@ pub(crate) fn of_call(
     around: Around<'_>,
 ) -> CallFacts {
     let known = ruleset.traits.of(tool);
-    let (judged, poll) = profile.judge(tool, Some(args));
+    let judged = profile.judge(tool, Some(args));
     let mutator = ruleset.mutators.contains(literal);
-    let effect = known.effect.unwrap_or(if mutator { Effect::Mutates } else { judged });
+    let effect = known.effect.unwrap_or(if mutator { Effect::Mutates } else { judged.effect });
     let plain = profile.is_plain() && (known.effect.is_none() || mutator && known.effect == Some(Effect::Mutates));
     let key = ruleset.key();
     let same = match ruleset.traits.args(&known, args, profile.ignored(tool)) {
@@ -78,8 +78,8 @@ pub(crate) fn of_call(
     CallFacts {
         same,
         effect,
-        poll: known.poll.unwrap_or(poll),
-        varies: known.varies || profile.varies(tool, Some(args)),
+        poll: known.poll.unwrap_or(judged.poll),
+        varies: known.varies || judged.varies,
         plain,
         blacked_out: is_blacked_out(args.text()),
         target: target.map(|path| key.print_parts(&[path.as_bytes()]).number()),

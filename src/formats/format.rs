@@ -1,7 +1,8 @@
 //! What a format is: how to tell it, and how to get calls and results out of one of its values.
 
 use super::effect::Profile;
-use super::normalize::{Event, Out};
+use super::normalize::Out;
+use super::normalized::Event;
 use super::ordering::Agents;
 use crate::json::view::Value;
 use crate::limits::Budget;

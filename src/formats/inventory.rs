@@ -1,6 +1,6 @@
 //! Which tools recordings hold, what is assumed of each, and why: what somebody who configures an audit wants to see.
 
-use super::effect::Profile;
+use super::effect::{Doing, Profile};
 use super::servers;
 use super::verdict::Imported;
 use super::{marks, native, vendors};
@@ -74,7 +74,7 @@ impl Inventory {
         let name = decode_lossless(literal);
         let value = view::only_value(args).ok();
         let known = ruleset.traits.of(&name);
-        let (judged, poll) = profile.judge(&name, value);
+        let Doing { effect: judged, poll, varies } = profile.judge(&name, value);
         let mutator = ruleset.mutators.contains(literal);
         let (effect, why) = match (known.effect, said) {
             (Some(effect), _) => (effect, Why::Configuration),
@@ -85,7 +85,7 @@ impl Inventory {
             (None, _) if servers::effect(&name).is_some() => (judged, Why::Server),
             (None, _) => (judged, Why::Nobody),
         };
-        let varies = known.varies || profile.varies(&name, value);
+        let varies = known.varies || varies;
         let seen = self.tools.entry(name).or_default();
         seen.calls += 1;
         *seen.effects.entry(effect.name()).or_default() += 1;

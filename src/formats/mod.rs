@@ -19,6 +19,8 @@ mod marks;
 mod unread;
 mod facts;
 mod usage;
+mod normalized;
+mod strict;
 mod normalize;
 mod store;
 mod pairing;

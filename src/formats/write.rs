@@ -85,7 +85,7 @@ impl Imported {
             let before = told.insert((pair.scope, pair.thread), (pair.epoch, pair.words)).unwrap_or_default();
             let next = turns.len() as u64 + 1;
             let at_once = pair.turn != 0 && of_turn.get(&pair.turn).is_some_and(|calls| *calls > 1);
-            let by_name = pair.profile.judge(&decode_lossless(tool), view::only_value(&args).ok()).0;
+            let by_name = pair.profile.judge(&decode_lossless(tool), view::only_value(&args).ok()).effect;
             let marks = Marks {
                 format: Some(tools_of(pair.profile, self.format).to_owned()),
                 state: pair.mark,

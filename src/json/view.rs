@@ -4,7 +4,7 @@
 //! bytes that are no UTF-8. So a value stays its text until somebody asks; `normalize.rs` then makes it strict and says what had
 //! to change. The grammar is checked everywhere, the text of strings and numbers is not.
 
-use crate::json::{self, Kind};
+use crate::json::{Kind, decode_lossless, string_end};
 use std::borrow::Cow;
 
 /// How deep containers may nest in a recording: less than a record may, for a record puts its values one level deeper.
@@ -259,7 +259,7 @@ impl<'a> Value<'a> {
         if memchr::memchr(b'\\', inner).is_none() {
             return Some(String::from_utf8_lossy(inner));
         }
-        Some(Cow::Owned(json::decode_lossless(String::from_utf8_lossy(self.0).as_bytes())))
+        Some(Cow::Owned(decode_lossless(String::from_utf8_lossy(self.0).as_bytes())))
     }
 
     /// The text of a member that is a string.
@@ -420,7 +420,7 @@ fn skip_string(text: &[u8], open: usize) -> Result<usize, Fault> {
 }
 
 fn long_string(text: &[u8], at: usize) -> Result<usize, Fault> {
-    let end = json::string_end(text, at);
+    let end = string_end(text, at);
     if end < text.len() { Ok(end + 1) } else { Err(Fault { offset: text.len(), wrong: Wrong::Truncated }) }
 }
 

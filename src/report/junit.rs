@@ -5,7 +5,9 @@
 
 use crate::audit::{Command, FileReport, Report, Reported, Verdict};
 use crate::finding::Rule;
-use crate::rules::{BROKEN_LINK, MALFORMED_TRANSCRIPT, NON_DETERMINISM, PERMISSION_OVERREACH, REDUNDANT_CALL};
+use crate::rules::{
+    BROKEN_LINK, MALFORMED_TRANSCRIPT, NON_DETERMINISM, PERMISSION_OVERREACH, REDUNDANT_CALL, call_rules,
+};
 use crate::sanitize::{clip, visible};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestSuite};
 use std::io::{self, Write};
@@ -100,8 +102,10 @@ fn rules(report: &Report, file: &FileReport) -> Vec<&'static Rule> {
     if file.chain.is_some() {
         rules.push(&BROKEN_LINK);
     }
-    if matches!(report.command, Command::Audit | Command::Replay) && file.repeats.is_none() {
-        rules.extend([&NON_DETERMINISM, &REDUNDANT_CALL]);
+    match report.command {
+        Command::Audit if file.repeats.is_none() => rules.extend(call_rules(None).iter().map(|rule| rule.rule())),
+        Command::Replay => rules.extend([&NON_DETERMINISM, &REDUNDANT_CALL]),
+        _ => {}
     }
     if (report.command == Command::Scope || report.command == Command::Audit && !no_scope) && file.repeats.is_none() {
         rules.push(&PERMISSION_OVERREACH);

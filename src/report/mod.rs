@@ -10,6 +10,7 @@ mod json;
 mod junit;
 mod markdown;
 mod outputs;
+mod page;
 mod sarif;
 mod subjects;
 mod text;
@@ -17,6 +18,7 @@ mod runs;
 mod stats;
 
 pub use json::JsonReport;
+pub use page::{PageOptions, Sessions, write_page};
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
 
 use crate::audit::Report;
@@ -45,11 +47,13 @@ pub enum Format {
     Attestation,
     /// The digests of the files it is about.
     Subjects,
+    /// One page to be looked at; [`write_page`] gives it its calls.
+    Html,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 11] = [
         Format::Text,
         Format::Json,
         Format::Junit,
@@ -60,6 +64,7 @@ impl Format {
         Format::Outputs,
         Format::Attestation,
         Format::Subjects,
+        Format::Html,
     ];
 
     /// The name in options.
@@ -76,6 +81,7 @@ impl Format {
             Format::Outputs => "outputs",
             Format::Attestation => "attestation",
             Format::Subjects => "subjects",
+            Format::Html => "html",
         }
     }
 
@@ -102,6 +108,7 @@ pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) 
         Format::Outputs => outputs::write(report, out),
         Format::Attestation => attestation::write(report, out),
         Format::Subjects => subjects::write(report, out),
+        Format::Html => page::write(report, out),
     }
 }
 
@@ -119,6 +126,7 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
     };
     starts("## toolreplay ")
         || starts("verdict=")
+        || is_page(start)
         || starts("{\n  \"result\": ") && holds(start, "\"uri\": \"pkg:cargo/toolreplay@")
         || start.split(|byte| *byte == b'\n').next() == Some(subjects::HEADER.as_bytes())
         || start.trim_ascii() == b"[]"
@@ -127,4 +135,10 @@ pub fn is_one(start: &[u8], end: &[u8]) -> bool {
         || starts("{\"$schema\":\"https://json.schemastore.org/sarif-") && holds(start, "\"name\":\"toolreplay\"")
         || starts("<?xml ") && holds(start, "<testsuites") && (holds(start, "malformed-transcript") || end.len() < 200)
         || last_lines()
+}
+
+/// Whether a file is a page of [`write_page`], by its first bytes.
+#[must_use]
+pub fn is_page(start: &[u8]) -> bool {
+    start.starts_with(page::START.as_bytes())
 }

@@ -153,6 +153,6 @@ mod tests {
         table.row("a\n::error::b\u{202e}", ["1".to_owned(), String::new()]);
         let mut out = Vec::new();
         table.write(&mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "tool                  calls\na\\n::error::b\\u202e      1\n");
+        assert_eq!(String::from_utf8(out).unwrap(), "tool                 calls\na\\n::error::b\\u202e      1\n");
     }
 }

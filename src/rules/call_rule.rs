@@ -36,8 +36,10 @@ pub trait CallRule: Debug + Send + Sync {
     /// What is fixed about it.
     fn rule(&self) -> &'static Rule;
 
-    /// What it wants to see.
-    fn needs(&self) -> Needs;
+    /// What it wants to see: most rules hold calls against identical ones before.
+    fn needs(&self) -> Needs {
+        Needs { comparison: true, ..Needs::default() }
+    }
 
     /// Looks at what a call was called with. Runs on many threads: what it finds may depend on nothing but the call.
     /// What the rule's state shall know of the arguments is the memo.

@@ -1,7 +1,7 @@
 //! The same call, another answer.
 
 use super::seed_index::SeedOccurrence;
-use super::{CallRule, DraftId, Memo, Needs, Occurrence, RuleState, Sink};
+use super::{CallRule, DraftId, Memo, Occurrence, RuleState, Sink};
 use crate::call::Call;
 use crate::finding::{Finding, Level, Place, Rule};
 
@@ -24,10 +24,6 @@ pub struct NonDeterminism;
 impl CallRule for NonDeterminism {
     fn rule(&self) -> &'static Rule {
         &NON_DETERMINISM
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { comparison: true, ..Needs::default() }
     }
 
     fn state(&self) -> Option<Box<dyn RuleState>> {

@@ -1,7 +1,7 @@
 //! A call that could not have learned anything new.
 
 use super::seed_index::SeedOccurrence;
-use super::{CallRule, DraftId, Memo, Needs, Occurrence, RuleState, Sink};
+use super::{CallRule, DraftId, Memo, Occurrence, RuleState, Sink};
 use crate::call::{Call, Effect};
 use crate::finding::{Finding, Level, Place, Rule};
 use std::collections::HashMap;
@@ -25,10 +25,6 @@ pub struct RedundantCall;
 impl CallRule for RedundantCall {
     fn rule(&self) -> &'static Rule {
         &REDUNDANT_CALL
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { comparison: true, ..Needs::default() }
     }
 
     fn state(&self) -> Option<Box<dyn RuleState>> {

@@ -3,64 +3,10 @@
 //! `verify` finds the first link that does not hold. This looks at what stands around it, in one more pass over the file
 //! and in constant memory, and says nothing where several things could have happened.
 
-use super::{Break, BrokenLink, GENESIS, link_digest, shown, unquoted};
+use super::broken::{Break, BrokenLink, Damage};
+use super::chain::{GENESIS, link_digest, shown, unquoted};
 use crate::transcript::{self, Layout, Record, Records};
 use std::io::Read;
-
-/// In which way a chain is broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Damage {
-    /// The link says something else than when it was sealed.
-    Edited,
-    /// The link before it is not the one it was chained to, and was given a digest that fits it.
-    Resealed,
-    /// So many links before it are missing.
-    Missing(u64),
-    /// The same link stands in the chain before.
-    Doubled,
-    /// The link that belongs here stands further behind.
-    Swapped,
-    /// Two chains go on from one link.
-    Forked,
-    /// The chain ends too early.
-    Cut,
-    /// The chain goes on from another file.
-    Continues,
-}
-
-impl Damage {
-    /// The name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Damage::Edited | Damage::Resealed => "edited",
-            Damage::Missing(_) => "missing",
-            Damage::Doubled => "doubled",
-            Damage::Swapped => "swapped",
-            Damage::Forked => "forked",
-            Damage::Cut => "cut",
-            Damage::Continues => "continues",
-        }
-    }
-
-    /// What happened, in words that go on behind the place.
-    #[must_use]
-    pub fn words(self) -> String {
-        match self {
-            Damage::Edited => "the link was edited".to_owned(),
-            Damage::Resealed => "the link before it was edited and given a new digest".to_owned(),
-            Damage::Missing(1) => "a link before it is missing".to_owned(),
-            Damage::Missing(count) => format!("{count} links before it are missing"),
-            Damage::Doubled => "it is a link that stands in the chain before".to_owned(),
-            Damage::Swapped => "links were swapped: the one that belongs here stands further behind".to_owned(),
-            Damage::Forked => "the chain forks: two links go on from the same one".to_owned(),
-            Damage::Cut => "the chain was cut".to_owned(),
-            Damage::Continues => {
-                "it goes on from another file, which is not among these: name that with 'verify --continues'".to_owned()
-            }
-        }
-    }
-}
 
 /// What happened to a chain, by its file and the first link that does not hold. `None` where that cannot be told.
 #[must_use]

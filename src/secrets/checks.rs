@@ -23,7 +23,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// The bytes of a base64 text of either alphabet, padding or not.
-pub(super) fn base64(text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3 + 2);
     let (mut held, mut bits) = (0_u32, 0);
     for &byte in text.iter().filter(|byte| **byte != b'=') {

@@ -1,7 +1,8 @@
 //! What stands in a secret's place: `[REDACTED:rule:3f9a]`.
 //!
 //! The last part is a digest with a key that dies with the masker: within what one masker wrote equal secrets stay
-//! equal and different ones different, and nobody can test a guess.
+//! equal and different ones different, and nobody can test a guess. Where the same input must give the same marks they
+//! are numbered instead, which tells as little.
 
 use super::view;
 use std::collections::HashMap;
@@ -9,12 +10,17 @@ use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// What stands in the place of a secret where a text is shown.
+pub const MASK: &str = "[secret]";
+
 const OPEN: &[u8] = b"[REDACTED:";
 
 /// Makes the marks of one recording.
 pub struct Masker {
-    key: [u8; 32],
+    /// None: marks are numbered.
+    key: Option<[u8; 32]>,
     tags: Mutex<HashMap<[u8; 2], [u8; 32]>>,
+    numbers: Mutex<HashMap<[u8; 32], usize>>,
 }
 
 impl std::fmt::Debug for Masker {
@@ -27,13 +33,26 @@ impl Masker {
     /// A masker with a key, which should be random and be thrown away.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Masker {
-        Masker { key, tags: Mutex::new(HashMap::new()) }
+        Masker { key: Some(key), tags: Mutex::default(), numbers: Mutex::default() }
+    }
+
+    /// A masker whose marks are numbered in the order in which their secrets come.
+    #[must_use]
+    pub fn numbered() -> Masker {
+        Masker { key: None, tags: Mutex::default(), numbers: Mutex::default() }
     }
 
     /// The text that stands for a secret.
     #[must_use]
     pub fn mark(&self, rule: &str, secret: &[u8]) -> String {
-        let digest = *blake3::keyed_hash(&self.key, secret).as_bytes();
+        let Some(key) = &self.key else {
+            let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = numbers.len() + 1;
+            let number = *numbers.entry(*blake3::hash(secret).as_bytes()).or_insert(next);
+            let tag = if number <= 0xffff { format!("{number:04x}") } else { format!("{number:016x}") };
+            return format!("[REDACTED:{rule}:{tag}]");
+        };
+        let digest = *blake3::keyed_hash(key, secret).as_bytes();
         let short = [digest[0], digest[1]];
         let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
         // Two secrets with one short tag: the later gets a longer one.
@@ -87,6 +106,14 @@ mod tests {
         let text = format!("a{mark}b{mark}[REDACTED:");
         assert_eq!(marks(text.as_bytes()).count(), 2);
         assert_ne!(mark, Masker::new([8; 32]).mark("openai-key", b"x"));
+    }
+
+    #[test]
+    fn marks_can_be_numbered() {
+        let masker = Masker::numbered();
+        let marks = [b"a", b"b", b"a"].map(|secret| masker.mark("field", secret));
+        assert_eq!(marks, ["[REDACTED:field:0001]", "[REDACTED:field:0002]", "[REDACTED:field:0001]"]);
+        assert!(marks.iter().all(|mark| is_mark(mark.as_bytes())));
     }
 
     #[test]

@@ -20,12 +20,15 @@ mod masked;
 mod named;
 mod recording;
 
+#[cfg(feature = "proxy")]
+pub(crate) use checks::base64;
 pub use finder::{Finder, find_likely, find_shapes, hidden, may_hold};
 pub use found::{Certainty, Kind, Match};
-pub use mask::{Masker, is_mark, number};
+pub use mask::{MASK, Masker, is_mark, number};
 pub use masked::masked;
 pub use named::{NAMED, Named, describe};
 pub use names::{fold, is_secret_name, is_token_name};
+pub(crate) use recording::clean;
 pub use recording::{Changes, RedactError, redact};
 
 /// Whether an option's argument is a secret: by its name, by what stood before it, by what it is.

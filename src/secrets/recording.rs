@@ -88,7 +88,8 @@ pub fn redact(
     }
 }
 
-fn clean(text: &[u8], finder: &Finder, masker: &Masker) -> Option<Vec<u8>> {
+/// A text with its secrets masked, JSON as such; `None`: there are none.
+pub(crate) fn clean(text: &[u8], finder: &Finder, masker: &Masker) -> Option<Vec<u8>> {
     let mut clean: Option<Vec<u8>> = None;
     let json = only_value(without_mark(text)).is_ok();
     for _ in 0..ROUNDS {

@@ -8,10 +8,10 @@
 //! not seen. Depth and size are bounded.
 
 mod escapes;
+mod extents;
 mod word;
 mod script;
 mod check;
-mod extents;
 mod runs;
 mod walk;
 mod effect;

@@ -42,17 +42,21 @@ pub(crate) fn rfc3339(since: Duration) -> String {
     )
 }
 
-/// The year, month and day that is `days` days after 1970-01-01, by the Gregorian calendar.
-pub(crate) fn civil(days: i64) -> (i64, u8, u8) {
-    // with years that start in March, so that the leap day comes last
-    let z = days + 719_468;
-    let (era, day_of_era) = (z.div_euclid(146_097), z.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month as u8, day as u8)
+/// 1970-01-01 as the calendar counts days.
+const EPOCH: i32 = time::OffsetDateTime::UNIX_EPOCH.date().to_julian_day();
+
+/// The year, month and day that is `days` days after 1970-01-01; no later than the last of the year 9999.
+pub(crate) fn civil(days: i64) -> (i32, u8, u8) {
+    let day = i32::try_from(days).ok().and_then(|days| days.checked_add(EPOCH));
+    let date = day.and_then(|day| time::Date::from_julian_day(day).ok()).unwrap_or(time::Date::MAX);
+    (date.year(), date.month().into(), date.day())
+}
+
+/// How many days after 1970-01-01 a date is, if there is such a date.
+pub(crate) fn unix_days(year: i64, month: i64, day: i64) -> Option<i64> {
+    let month = time::Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let date = time::Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?).ok()?;
+    Some(i64::from(date.to_julian_day() - EPOCH))
 }
 
 /// `N` bytes nobody can guess, of a supply that each thread fetches in larger pieces.
@@ -112,6 +116,7 @@ mod tests {
             (951_868_800, "2000-03-01T00:00:00.000000Z"),
             (1_735_689_599, "2024-12-31T23:59:59.000000Z"),
             (4_107_542_400, "2100-03-01T00:00:00.000000Z"),
+            (u64::MAX, "9999-12-31T07:00:15.000000Z"),
         ] {
             assert_eq!(rfc3339(Duration::from_secs(secs)), text);
         }

@@ -13,12 +13,12 @@ pub(crate) mod clock;
 pub mod event;
 mod limits;
 pub mod protocol;
+mod redact;
+mod recorder;
+pub mod read;
+pub mod show;
 #[cfg(feature = "proxy")]
 pub mod proxy;
-pub mod read;
-mod recorder;
-mod redact;
-pub mod show;
 
 pub use limits::{Captured, Limits};
 pub use recorder::{Entered, Options, Recorder, RecorderError, Scoped, Span};

@@ -20,6 +20,7 @@ mod cli;
 mod dangers;
 mod equality;
 mod generated;
+mod guards;
 mod hostile;
 mod import;
 mod known_answers;
@@ -27,6 +28,7 @@ mod layers;
 mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;
+mod page;
 mod policy;
 mod recipe;
 #[cfg(unix)]

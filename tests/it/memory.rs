@@ -249,3 +249,24 @@ fn a_window_of_zstandard_is_no_reason_to_take_memory() {
     assert!(ran.code == 2 && ran.output.contains("needs a window of 268435456 bytes"), "{}", ran.output);
     assert!(ran.memory <= BESIDE / 2, "{} MiB", ran.memory);
 }
+
+/// A transcript of ordinary size is read once, wherever its links go; nothing is printed of one that breaks off.
+#[test]
+fn what_is_sealed_to_standard_output_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = |index: usize| record(index, "t", &format!("{{\"x\":\"{}\"}}", "a".repeat(4000)), "{}");
+    let text: String = (0..1000).map(record).collect();
+    fs::write(folder.path().join("t.jsonl"), &text).unwrap();
+    // what the shell has read is what it has waited for
+    let script = "\"$0\" seal t.jsonl >sealed && cat /proc/$$/io";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(toolreplay().get_program()).current_dir(folder.path());
+    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let read = output.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse::<usize>().unwrap();
+    assert!((text.len()..text.len() * 3 / 2).contains(&read), "{read} bytes read of {}", text.len());
+    assert!(fs::read_to_string(folder.path().join("sealed")).unwrap().lines().count() == 1000);
+
+    fs::write(folder.path().join("t.jsonl"), format!("{text}{{\"index\":1000")).unwrap();
+    let ran = peak(folder.path(), &["seal", "t.jsonl"]);
+    assert!(ran.code == 2 && !ran.output.contains("\"digest\""), "{}", ran.output.len());
+}

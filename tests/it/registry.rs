@@ -1,14 +1,16 @@
-//! A rule has its page, a bad sample that fires it and a good one that does not; nothing lies about without a rule.
+//! A rule has its page, a bad sample that fires it and a good one that does not; one that judges calls has a bad sample in a
+//! format of an agent too. Nothing is left over without a rule.
 
 use crate::root;
 use std::collections::BTreeSet;
 use std::path::Path;
-use toolreplay::rules::RULES;
+use toolreplay::formats::{self, Opening, Options};
+use toolreplay::rules::{PERMISSION_OVERREACH, RULES, call_rules};
 
 const HEADINGS: [&str; 5] = ["## What it does", "## Why it is bad", "## Example", "## What to do", "## Configuration"];
 
 /// What is missing or too much, in words that say what to add.
-fn faults(ids: &[&str], root: &Path) -> Vec<String> {
+fn faults(ids: &[&str], of_calls: &[&str], root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
@@ -35,6 +37,22 @@ fn faults(ids: &[&str], root: &Path) -> Vec<String> {
             }
         }
     }
+    for id in of_calls {
+        let folder = root.join("samples/rules").join(id);
+        let foreign = |name: &String| {
+            let path = folder.join(name);
+            name.starts_with("bad-") && name.ends_with(".jsonl") && {
+                let source = Box::new(std::fs::File::open(&path).unwrap());
+                matches!(formats::open(source, Some(&path), &Options::default()), Ok(Opening::Foreign(_)))
+            }
+        };
+        if !names(&folder).iter().any(foreign) {
+            faults.push(format!(
+                "add samples/rules/{id}/bad-<what>-<format>.jsonl: what an agent records, in one of the formats that \
+                 'toolreplay formats' lists"
+            ));
+        }
+    }
     for name in names(&root.join("docs/rules")) {
         if !ids.contains(&name.trim_end_matches(".md")) {
             faults.push(format!("docs/rules/{name} belongs to no rule"));
@@ -55,7 +73,9 @@ fn names(folder: &Path) -> BTreeSet<String> {
 
 #[test]
 fn every_rule_is_complete() {
-    let faults = faults(&RULES.map(|rule| rule.id), root());
+    let mut of_calls: Vec<&str> = call_rules(None).iter().map(|rule| rule.rule().id).collect();
+    of_calls.push(PERMISSION_OVERREACH.id);
+    let faults = faults(&RULES.map(|rule| rule.id), &of_calls, root());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -64,10 +84,15 @@ fn an_incomplete_rule_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("docs/rules")).unwrap();
     std::fs::write(folder.path().join("docs/rules/orphan.md"), "# orphan\n").unwrap();
-    let faults = faults(&["new-rule"], folder.path()).join("\n");
+    // a transcript is no format of an agent
+    std::fs::create_dir_all(folder.path().join("samples/rules/new-rule")).unwrap();
+    std::fs::write(folder.path().join("samples/rules/new-rule/bad-x.jsonl"), crate::record(0, "t", "{}", "{}"))
+        .unwrap();
+    let faults = faults(&["new-rule", "newer-rule"], &["new-rule"], folder.path()).join("\n");
     for part in [
         "write docs/rules/new-rule.md",
-        "add samples/rules/new-rule/bad-",
+        "add samples/rules/newer-rule/bad-",
+        "add samples/rules/new-rule/bad-<what>-<format>.jsonl",
         "add samples/rules/new-rule/good-",
         "orphan.md",
     ] {

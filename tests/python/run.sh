@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python wheel as a user gets it: `bash tests/python/run.sh WORKDIR`. Builds it, installs it into a fresh environment
-# and runs its tests there. PROFILE=release builds it as it is published.
+# and runs its tests there. PROFILE=release builds it as it is published. CREWAI=1 tests the adapter of CrewAI as well, which
+# brings more than a hundred packages, in an environment of its own.
 set -euo pipefail
 work=${1:?usage: run.sh WORKDIR}
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -28,3 +29,12 @@ java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 cd "$work"
 PATH="$work/fresh/bin:$PATH" "$work/fresh/bin/python" -m pytest --quiet -p no:cacheprovider \
     --rootdir "$root/bindings/python" "$root/bindings/python/tests" ${PYTEST_ARGS:-}
+
+if [ -n "${CREWAI:-}" ]; then
+    rm -rf "$work/crewai"
+    "$python" -m venv "$work/crewai"
+    "$work/crewai/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: \
+        "$work"/dist/toolreplay-*.whl 'crewai>=1.15,<2' pytest
+    "$work/crewai/bin/python" -m pytest --quiet -p no:cacheprovider --rootdir "$root/bindings/python" \
+        "$root/bindings/python/tests/test_adapters_crewai.py"
+fi

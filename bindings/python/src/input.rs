@@ -7,9 +7,9 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
-use std::path::{MAIN_SEPARATOR, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
-use toolreplay::audit::Input;
+use toolreplay::audit::{Baseline, Input, MAX_BASELINE};
 use toolreplay::scope::{MAX_SCOPE, Policy};
 
 /// One transcript.
@@ -178,4 +178,21 @@ pub(crate) fn io_error(py: Python<'_>, error: &io::Error, file: &str) -> PyErr {
         Ok(text) => pyo3::exceptions::PyOSError::new_err((number, text.unbind(), file.to_owned())),
         Err(error) => error,
     }
+}
+
+/// Reads a baseline.
+pub(crate) fn baseline(py: Python<'_>, path: &Path) -> PyResult<Baseline> {
+    let shown = path.display().to_string();
+    let read = || -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        File::open(path)?.take(MAX_BASELINE + 1).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let text = py.detach(read).map_err(|error| io_error(py, &error, &shown))?;
+    let wrong =
+        |what: &str| PyValueError::new_err(toolreplay::sanitize::visible(&format!("{shown}: {what}")).into_owned());
+    if text.len() as u64 > MAX_BASELINE {
+        return Err(wrong(&format!("larger than {} MiB", MAX_BASELINE >> 20)));
+    }
+    Baseline::parse(&text).map_err(|what| wrong(&format!("no baseline of toolreplay: {what}")))
 }

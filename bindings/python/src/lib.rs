@@ -6,25 +6,28 @@
 mod audit;
 mod canonical;
 mod capture;
+mod chain;
 mod errors;
 mod input;
 mod recorder;
+mod report;
 mod table;
 
 /// The native half of `toolreplay`; use the module above it.
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::audit::{
-        Chain, Coverage, Finding, Report, audit, check_scope, import_recording, may_be_recording, read_config, replay,
-        seal, verify,
-    };
+    use crate::audit::{audit, check_scope, may_be_recording, read_config, replay};
     #[pymodule_export]
     use crate::canonical::canonical;
+    #[pymodule_export]
+    use crate::chain::{Chain, import_recording, seal, verify};
     #[pymodule_export]
     use crate::errors::{ScopeError, ToolreplayError, TranscriptError};
     #[pymodule_export]
     use crate::recorder::{Recorder, Span, forked};
+    #[pymodule_export]
+    use crate::report::{Coverage, Finding, Report};
     #[pymodule_export]
     use crate::table::FindingsTable;
 

@@ -1,6 +1,6 @@
 //! Findings as an Arrow table, for engines that work on columns.
 
-use crate::audit::Finding;
+use crate::report::Finding;
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};

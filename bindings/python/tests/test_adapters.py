@@ -11,6 +11,11 @@ FRAMEWORKS = {
     "mcp": ("mcp", "pip install mcp"),
     "claude_agent_sdk": ("claude_agent_sdk", "pip install claude-agent-sdk"),
     "pydantic_ai": ("pydantic_ai", "pip install 'pydantic-ai-slim>=2'"),
+    "google_adk": ("google.adk", "pip install google-adk"),
+    "strands": ("strands", "pip install 'strands-agents>=1.60'"),
+    "llama_index": ("llama_index.core", "pip install llama-index-core"),
+    "dspy": ("dspy", "pip install 'dspy>=3'"),
+    "crewai": ("crewai", "pip install crewai"),
 }
 
 

@@ -269,6 +269,61 @@ def test_configurations_and_suppressions(tmp_path):
         toolreplay.audit(TWICE, config=tmp_path / "none.toml")
 
 
+def test_what_a_configuration_says_of_tools_counts(tmp_path):
+    config = tmp_path / "toolreplay.toml"
+    config.write_text('[tools.read]\nvaries = true\nignore-args = ["/n"]\n[compare]\nignore-response = ["/seen"]\n')
+    other = [{**LINE, "index": n, "args": {"path": "a", "n": n}, "response": {"x": 1, "seen": n}} for n in range(2)]
+    assert found(other) == (2, []) and found(other, config=config) == (2, ["redundant-call"])
+    changed = [LINE, {**LINE, "index": 1, "response": {"x": 2}}]
+    assert "non-determinism" in found(changed)[1] and "non-determinism" not in found(changed, config=config)[1]
+
+
+def test_a_baseline_is_known(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("run.jsonl").write_text(TEXT)
+    written = command("audit", "--no-config", tmp_path / "run.jsonl", "--write-baseline", tmp_path / "base.json")
+    assert written.returncode == 1, written.stderr
+    run = tmp_path / "run.jsonl"
+    report = toolreplay.audit(run, baseline="base.json")
+    assert report.verdict == "clean" and report.to_dict()["summary"]["known"] == 1
+    config = tmp_path / "toolreplay.toml"
+    config.write_text('baseline = "base.json"\n')
+    monkeypatch.chdir("/")
+    assert toolreplay.audit(run, config=config).verdict == "clean" and toolreplay.audit(run).verdict == "findings"
+    with pytest.raises(FileNotFoundError) as missing:
+        toolreplay.audit(run, baseline=tmp_path / "none.json")
+    assert missing.value.filename == str(tmp_path / "none.json")
+    with pytest.raises(ValueError, match="run.jsonl: no baseline of toolreplay"):
+        toolreplay.audit(run, baseline=run)
+
+
+def test_a_configuration_lowers_limits(tmp_path):
+    config = tmp_path / "toolreplay.toml"
+    config.write_text('max-line = "64"\n')
+    report = toolreplay.audit(TWICE, config=config)
+    assert report.verdict == "failed" and "64 bytes" in str(report.errors[0]), report.errors
+    for wrong in ("max-line = '9G'", "max-line = 'x'", "max-unpacked = '5G'"):
+        config.write_text(wrong + "\n")
+        with pytest.raises(ValueError, match="max-"):
+            toolreplay.audit(TWICE, config=config)
+
+
+def test_rules_can_be_chosen(tmp_path):
+    assert found(TWICE, ignore=["redundant-call"]) == (2, []) == found(TWICE, select=["non-determinism"])
+    config = tmp_path / "toolreplay.toml"
+    config.write_text('ignore = ["redundant-call"]\n')
+    assert found(TWICE, config=config) == (2, [])
+    assert found(TWICE, config=config, ignore=["stuck-loop"]) == (2, ["redundant-call"])
+    for wrong, what in [
+        ({"select": ["no-such"]}, "no rule is called"), ({"select": ["permission-overreach"]}, "needs a scope"),
+        ({"ignore": ["broken-link"]}, "cannot be turned off"),
+    ]:
+        with pytest.raises(ValueError, match=what):
+            toolreplay.audit(TWICE, **wrong)
+    with pytest.raises(TypeError, match="select must be a list of names"):
+        toolreplay.audit(TWICE, select="redundant-call")
+
+
 # ---- the report ----
 
 

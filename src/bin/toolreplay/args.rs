@@ -37,7 +37,7 @@ pub(crate) enum When {
     Never,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct AuditArgs {
     /// Files, folders (searched by the names that recordings have, hidden ones left out) and globs; '-' is standard
     /// input. Transcripts, sealed ones (which are verified) and the formats that 'toolreplay formats' lists are told
@@ -128,6 +128,45 @@ pub(crate) struct AuditArgs {
     pub(crate) reports: Reports,
 }
 
+/// What is shown on a page, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// Recordings in any format, transcripts, sealed ones, folders of them and globs
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write the page to this file, '-' for standard output [default: the recording's name with .html, in the working
+    /// directory, where nothing but a page of toolreplay is replaced]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+
+    /// Show secrets as they were recorded
+    #[arg(long)]
+    pub(crate) unmasked: bool,
+
+    /// Scope file: the tools that the agent may call
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scope: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+}
+
 /// An address that links may begin with.
 fn source_url(text: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/%@+".contains(&byte);
@@ -208,7 +247,7 @@ pub(crate) struct Sign {
 }
 
 /// Whose signatures count.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Signing {
     /// File of the keys whose signatures on sealed transcripts count: lines that keygen wrote, or of OpenSSH's
     /// allowed_signers
@@ -302,7 +341,7 @@ pub(crate) struct FormatsArgs {
 }
 
 /// How recordings in other formats are read.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Importing {
     /// Read the files in this format ('native' is that of transcripts) instead of telling it by their content
     #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser)]
@@ -341,7 +380,7 @@ impl Importing {
 }
 
 /// How long lines may be.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct LineBound {
     /// The longest line that is read, such as 100M [default and most: 640M]
     #[arg(long, value_name = "SIZE", value_parser = text_size, help_heading = "Limits")]
@@ -514,7 +553,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Which tools change state.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Mutators {
     /// Tool that changes state, besides write_file, delete_file, create_file, move_file and run_command; repeatable
     #[arg(long = "mutator", value_name = "NAME")]
@@ -522,14 +561,14 @@ pub(crate) struct Mutators {
 }
 
 /// Which reports are written where.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
     /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
-    /// in-toto predicate) and subjects (the digests of the files it is about). Where no other report goes to standard output,
-    /// text does.
+    /// in-toto predicate), subjects (the digests of the files it is about) and html (a page to be looked at). Where no other
+    /// report goes to standard output, text does.
     #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
     pub(crate) reports: Vec<ReportTarget>,
 
@@ -540,6 +579,16 @@ pub(crate) struct Reports {
     /// Write that report to a file instead, whole or not at all
     #[arg(short, long, value_name = "PATH", action = ArgAction::Set)]
     pub(crate) output: Option<PathBuf>,
+
+    /// Nothing but a page is written, by `view`.
+    #[arg(skip)]
+    pub(crate) page: Option<Page>,
+}
+
+/// How `view` writes its page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) unmasked: bool,
 }
 
 /// A report that was asked for.

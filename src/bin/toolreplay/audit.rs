@@ -2,23 +2,24 @@
 
 use crate::args::{AuditArgs, Common, ReportTarget};
 use crate::base::Base;
+use crate::configuration;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
 use crate::output;
-use crate::{attest, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
+use crate::{attest, calls, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolreplay::audit::{
-    self, Baseline, Change, Command, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report, Settings, Signing,
-    Verdict,
+    self, Baseline, Change, Command, FileReport, Input, MAX_BASELINE, Outcome, Plan, Policy, Progress, Report,
+    Settings, Signing, Verdict,
 };
 use toolreplay::config::{Config, Date, FILE_NAME};
 use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::limits::Limits;
-use toolreplay::report::Format;
+use toolreplay::report::{Format, PageOptions};
 use toolreplay::rules::{self, PERMISSION_OVERREACH, guards_evidence};
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
@@ -142,10 +143,18 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     attest::subjects(&mut report, &found.inputs, &targets);
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
-    let code = output::finish(&report, &targets, found.alone, common)?;
+    let options = PageOptions { unmasked: args.reports.page.is_some_and(|page| page.unmasked) };
+    let mut sessions = |file: &FileReport| {
+        let input = found.inputs.iter().find(|input| input.from_root == file.from_root)?;
+        calls::of(input, &plan, common.threads())
+    };
+    let code = output::finish_showing(&report, &targets, found.alone, common, options, &mut sessions)?;
     output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
-        exit::print_error("found no call to audit; check the paths, or say --allow-empty if that is meant");
+        exit::print_error(match args.reports.page {
+            Some(_) => "found no call to show; check the paths",
+            None => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+        });
     }
     Ok(code)
 }
@@ -177,8 +186,9 @@ fn read_baseline(
     writes: Option<&Path>,
 ) -> anyhow::Result<Option<Baseline>> {
     let shown = visible(&path.display().to_string()).into_owned();
-    let text = match base.filter(|_| place.inside(path).is_some()) {
-        Some(base) => match changes::policy(base, place, path, Policy::Scope)?.text {
+    let text = match base.zip(place.inside(path)) {
+        // a new baseline is reviewed as what it is; it changes no judgement of the revision that brings it
+        Some((base, inside)) => match base.read_policy(&inside)? {
             Some(text) => text,
             None => return Ok(Some(Baseline::default())),
         },
@@ -263,11 +273,7 @@ impl Loaded {
         let candidates: Vec<PathBuf> = match &args.config {
             Some(path) => vec![path.clone()],
             None if args.no_config => Vec::new(),
-            None => {
-                let root = place.root.as_deref().unwrap_or(&place.folder);
-                let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(root));
-                folders.map(|folder| folder.join(FILE_NAME)).collect()
-            }
+            None => configuration::candidates(place),
         };
         let (path, text) = match base {
             Some(base) => {
@@ -275,11 +281,8 @@ impl Loaded {
                 changes.extend(nearest.changes);
                 (nearest.path.or_else(|| args.config.clone()), nearest.text)
             }
-            // whatever has the name is meant to be it: what cannot be read must not be passed over
-            None => (
-                args.config.clone().or_else(|| candidates.into_iter().find(|path| path.symlink_metadata().is_ok())),
-                None,
-            ),
+            None if args.config.is_some() => (args.config.clone(), None),
+            None => (configuration::nearest(place, candidates)?, None),
         };
         if let Some(path) = path.as_deref().filter(|_| args.config.is_none()) {
             guard::inside_stays_inside(place, path)?;
@@ -293,12 +296,7 @@ impl Loaded {
                 shown = format!("{shown} of '{}'", base.policy_name());
                 String::from_utf8(text).with_context(|| format!("cannot read {shown}"))?
             }
-            None => {
-                if !path.metadata().with_context(|| format!("cannot read {shown}"))?.is_file() {
-                    bail!("cannot read {shown}: it is no regular file");
-                }
-                std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?
-            }
+            None => configuration::text(&path)?,
         };
         let config = Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();

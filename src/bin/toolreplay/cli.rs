@@ -2,7 +2,7 @@
 
 use crate::args::{
     AuditArgs, Common, CompletionsArgs, ExplainArgs, FormatsArgs, ImportArgs, KeygenArgs, RedactArgs, ReplayArgs,
-    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs,
+    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs, ViewArgs,
 };
 use crate::policy::PolicyCommand;
 use crate::trace::TraceCommand;
@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   toolreplay audit transcripts/ --scope scope.json    audit a folder, as CI does
+  toolreplay view session.jsonl --open                a page of one run, in the browser
   toolreplay replay session.jsonl                     one transcript against itself
   toolreplay scope session.jsonl scope.json           one transcript against a scope
   toolreplay seal session.jsonl -o session.sealed.jsonl
@@ -37,6 +38,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Audit files, folders and globs with every rule: the command for CI
     Audit(Box<AuditArgs>),
+    /// Write recordings as a page to be looked at: what went wrong and where, every call, what was answered
+    View(ViewArgs),
     /// Judge transcripts against themselves: changed answers and redundant calls
     Replay(ReplayArgs),
     /// Judge transcripts against a scope: calls outside what the agent was declared to be allowed

@@ -132,6 +132,13 @@ fn is_report(path: &Path) -> io::Result<bool> {
     Ok(report::is_one(&start, &end))
 }
 
+/// Whether a file is a page of ours.
+pub(crate) fn is_page(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(KNOWN_BY).read_to_end(&mut start));
+    path.is_file() && read.is_ok() && report::is_page(&start)
+}
+
 /// The paths of a configuration, which may be anybody's.
 pub(crate) struct Reach<'p> {
     pub(crate) place: &'p Surroundings,

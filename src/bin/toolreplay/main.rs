@@ -8,6 +8,7 @@ mod args;
 mod output;
 mod sources;
 mod guard;
+mod configuration;
 mod progress;
 mod git;
 mod blob;
@@ -21,13 +22,15 @@ mod attest;
 mod signing;
 mod replay;
 mod scope;
+mod calls;
 mod audit;
+mod view;
+mod import;
 mod seal;
 mod seal_all;
 mod verify;
 mod keygen;
 mod redact;
-mod import;
 mod formats;
 mod tools;
 mod sessions;
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
     let common = cli.common;
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(*args, &common),
+        Command::View(args) => view::run(args, &common),
         Command::Replay(args) => replay::run(args, &common),
         Command::Scope(args) => scope::run(args, &common),
         Command::Seal(args) => seal::run(&args, &common),

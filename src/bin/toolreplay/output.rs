@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Report};
 use toolreplay::formats::Warning;
-use toolreplay::report::{self, Format};
+use toolreplay::report::{self, Format, PageOptions, Sessions};
 use toolreplay::sanitize::visible;
 
 /// Settles which reports a command writes, and that no two go to one place.
@@ -21,7 +21,7 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
     let mut targets = reports.reports.clone();
     let to_stdout = |targets: &[ReportTarget]| targets.iter().any(|target| target.path.is_none());
     let asked = reports.format.is_some() || reports.output.is_some();
-    if asked || !to_stdout(&targets) {
+    if asked || !to_stdout(&targets) && reports.page.is_none() {
         let path = reports.output.clone().filter(|path| path.as_os_str() != "-");
         targets.push(ReportTarget { format: reports.format.unwrap_or(Format::Text), path });
     }
@@ -39,6 +39,18 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
 pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, common: &Common) -> Exit {
+    finish_showing(report, targets, alone, common, PageOptions::default(), &mut |_| None)
+}
+
+/// The same; a page among the reports shows the calls that `sessions` finds.
+pub(crate) fn finish_showing(
+    report: &Report,
+    targets: &[ReportTarget],
+    alone: bool,
+    common: &Common,
+    page: PageOptions,
+    sessions: &mut Sessions<'_>,
+) -> Exit {
     say_imports(report, alone);
     for file in &report.files {
         if let Some(failure) = &file.failure {
@@ -49,6 +61,10 @@ pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, com
     let mut failure = None;
     for target in targets {
         let written = match &target.path {
+            Some(path) if target.format == Format::Html => {
+                to_file(path, |out| report::write_page(report, page, sessions, out))
+            }
+            None if target.format == Format::Html => to_stdout(|out| report::write_page(report, page, sessions, out)),
             Some(path) => to_file(path, |out| report::write(report, target.format, false, out)),
             None => {
                 let color = target.format == Format::Text && color(common.color);

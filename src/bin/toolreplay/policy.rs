@@ -4,13 +4,13 @@ use crate::args::Common;
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
 
+mod written;
+mod vendors;
 mod check;
 mod explain;
 mod hook;
 mod import;
 mod suggest;
-mod vendors;
-mod written;
 
 /// Check, explain, make and enforce scope files.
 #[derive(Debug, Args)]

@@ -4,33 +4,14 @@ use crate::args::{Common, Importing, Mutators};
 use crate::exit;
 use crate::inputs::{self, Surroundings};
 use crate::progress;
-use anyhow::{Context as _, anyhow, bail};
-use std::path::{Path, PathBuf};
+use anyhow::bail;
+use std::path::PathBuf;
 use toolreplay::audit::{Failure, Input, sessions};
-use toolreplay::config::{Config, FILE_NAME};
+use toolreplay::config::Config;
 use toolreplay::engine::Ruleset;
 use toolreplay::formats;
-use toolreplay::sanitize::visible;
 use toolreplay::session::{self, Session};
 use toolreplay::tools::{ToolSet, Traits};
-
-/// The configuration that is named, else the nearest one from the working directory up to the root of the repository.
-pub(crate) fn configuration(place: &Surroundings, named: Option<&Path>, none: bool) -> anyhow::Result<Config> {
-    let folders = place.folder.ancestors().take_while(|folder| folder.starts_with(place.bounds()));
-    let found = || folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.symlink_metadata().is_ok());
-    let path = match named {
-        Some(path) => Some(path.to_owned()),
-        None if none => None,
-        None => found(),
-    };
-    let Some(path) = path else { return Ok(Config::default()) };
-    let shown = visible(&path.display().to_string()).into_owned();
-    if !path.metadata().with_context(|| format!("cannot read {shown}"))?.is_file() {
-        bail!("cannot read {shown}: it is no regular file");
-    }
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
-    Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))
-}
 
 /// What is assumed of tools.
 pub(crate) fn ruleset(config: &Config, mutators: &Mutators, traits: Traits) -> Ruleset {

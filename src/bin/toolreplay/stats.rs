@@ -4,14 +4,14 @@ use crate::args::{Common, StatsArgs, TableFormat};
 use crate::exit::{self, Exit};
 use crate::guard::{self, Writes};
 use crate::inputs::Surroundings;
-use crate::{output, sessions};
+use crate::{configuration, output, sessions};
 use std::path::Path;
 use toolreplay::report;
 use toolreplay::session::stats::{SessionStats, Stats};
 
 pub(crate) fn run(args: &StatsArgs, common: &Common) -> Exit {
     let place = Surroundings::current()?;
-    let config = sessions::configuration(&place, args.config.as_deref(), args.no_config)?;
+    let config = configuration::read(&place, args.config.as_deref(), args.no_config)?;
     let ruleset = sessions::ruleset(&config, &args.mutators, config.traits());
     let (inputs, passed_over) = sessions::find(&place, &args.paths, common)?;
     let file = args.output.as_deref().filter(|path| *path != Path::new("-"));

@@ -1,14 +1,14 @@
 //! `toolreplay tools`: the tools of recordings, what is assumed of each, and why.
 
 use crate::args::{Common, ToolsArgs};
+use crate::configuration;
 use crate::exit::Exit;
 use crate::inputs::{self, Surroundings};
 use crate::output;
 use anyhow::{Context as _, anyhow, bail};
 use std::fmt::Write as _;
-use std::path::Path;
 use toolreplay::audit::{Input, detect_layout};
-use toolreplay::config::{Config, FILE_NAME};
+use toolreplay::config::FILE_NAME;
 use toolreplay::engine::Ruleset;
 use toolreplay::formats::{self, Inventory, Opening, Options, Recording, Why, open, open_found};
 use toolreplay::sanitize::visible;
@@ -16,11 +16,7 @@ use toolreplay::tools::ToolSet;
 
 pub(crate) fn run(args: &ToolsArgs, common: &Common) -> Exit {
     let place = Surroundings::current()?;
-    let config = match &args.config {
-        Some(path) => read_config(path)?,
-        None if Path::new(FILE_NAME).is_file() => read_config(Path::new(FILE_NAME))?,
-        None => Config::default(),
-    };
+    let config = configuration::read(&place, args.config.as_deref(), false)?;
     let mut mutators = ToolSet::default_mutators();
     config.mutators.iter().chain(&args.mutators.names).for_each(|name| mutators.insert(name));
     let ruleset = Ruleset::audit(mutators, None).with_traits(config.traits());
@@ -34,12 +30,6 @@ pub(crate) fn run(args: &ToolsArgs, common: &Common) -> Exit {
         bail!("not a single call was found; check the paths");
     }
     output::print(shown(&inventory).as_bytes())
-}
-
-fn read_config(path: &Path) -> anyhow::Result<Config> {
-    let shown = visible(&path.display().to_string()).into_owned();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))
 }
 
 fn add(

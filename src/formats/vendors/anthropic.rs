@@ -4,7 +4,8 @@
 use super::messages::{self, blocks, has_blocks};
 use crate::formats::effect::{By, Profile};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::json::view::Value;
 
 /// Messages of the Messages API.

@@ -4,7 +4,8 @@
 use super::codex;
 use crate::formats::event::{Args, Body, Call, Flags, Mark, Reason, To, ToolResult};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
 

@@ -5,7 +5,8 @@ use super::claude_code;
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, To, ToolResult};
-use crate::formats::normalize::{Apart, Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::{Apart, Event};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 

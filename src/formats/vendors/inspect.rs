@@ -6,7 +6,8 @@ use super::messages;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Reason, To, ToolResult};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 

@@ -6,7 +6,8 @@ use super::spans::{self, Attributes, SpanCall};
 use crate::formats::Format;
 use crate::formats::effect::Profile;
 use crate::formats::event::Flags;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::json::view::{self, Value, text};
 
 /// Langfuse exports.

@@ -3,7 +3,8 @@
 
 use super::claude_code::{self, Frame};
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
-use crate::formats::normalize::{Apart, Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::{Apart, Event};
 use crate::json::view::{Value, text};
 use std::borrow::Cow;
 

@@ -4,7 +4,8 @@
 use super::{messages, mini_swe_agent};
 use crate::formats::effect::Profile;
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::json::view::Value;
 
 /// Chat messages.

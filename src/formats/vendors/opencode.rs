@@ -3,7 +3,8 @@
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Effect, Flags, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::{Apart, Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::{Apart, Event};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;

@@ -4,7 +4,8 @@ use super::claude_code;
 use crate::formats::Format;
 use crate::formats::effect::{By, Profile};
 use crate::formats::event::{Args, Body, Call, Mark, Reason, To, ToolResult};
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::json::view::{self, Value, text};
 
 /// OpenHands.

@@ -6,7 +6,8 @@ use super::messages;
 use crate::formats::effect::Profile;
 use crate::formats::event::{Args, Body, Call, Flags, To, ToolResult};
 use crate::formats::format::Format;
-use crate::formats::normalize::{Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::Event;
 use crate::json::view::{self, Value, text};
 use std::borrow::Cow;
 

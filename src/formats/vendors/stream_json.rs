@@ -4,7 +4,8 @@
 use super::claude_code::{self, Frame};
 use crate::formats::Format;
 use crate::formats::event::{Mark, Reason};
-use crate::formats::normalize::{Apart, Event, Out};
+use crate::formats::normalize::Out;
+use crate::formats::normalized::{Apart, Event};
 use crate::formats::warnings::Code;
 use crate::json::view::{self, Value};
 

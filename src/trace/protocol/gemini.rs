@@ -102,7 +102,19 @@ fn head(stream: bool, from_last: &mut dyn Iterator<Item = Value>) -> Head {
     history.reverse();
     head.history = history;
     head.results.reverse();
+    name_calls(&head.history, &mut head.results);
     head
+}
+
+/// Clients leave the id of a result out: such results answer the calls of their tool, one after the other.
+fn name_calls(history: &[ToolCall], results: &mut [ToolResult]) {
+    let mut open: Vec<&ToolCall> = history.iter().collect();
+    open.retain(|call| call.id.is_some() && !results.iter().any(|result| result.id == call.id));
+    for result in results.iter_mut().filter(|result| result.id.is_none()) {
+        if let Some(at) = open.iter().position(|call| call.name == result.name) {
+            result.id.clone_from(&open.remove(at).id);
+        }
+    }
 }
 
 fn result_of(answer: &mut Value) -> ToolResult {

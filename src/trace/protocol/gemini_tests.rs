@@ -180,6 +180,15 @@ fn requests_say_what_they_answer() {
     let results: Vec<_> = head.results.iter().map(|one| (one.id.as_deref(), one.is_error)).collect();
     assert_eq!(results, [(Some("b"), Some(true)), (Some("c"), None)]);
     assert_eq!(head.results[1].content, json!({"response": {"output": 3}, "parts": [{"inlineData": {}}]}));
+    // without ids, as Google's own SDK sends them: by the tool, in order
+    let asked = [("a", "f"), ("b", "g"), ("c", "f"), ("d", "f")]
+        .map(|(id, name)| json!({"functionCall": {"id": id, "name": name}}));
+    let told = [(None, "f"), (None, "h"), (Some("c"), "f"), (None, "f"), (None, "f")]
+        .map(|(id, name)| json!({"functionResponse": {"id": id, "name": name, "response": {}}}));
+    let request = json!({"contents": [{"role": "model", "parts": asked}, {"role": "user", "parts": told}]});
+    let head = GENERATE_CONTENT.inspect(request.to_string().as_bytes()).unwrap();
+    let ids: Vec<_> = head.results.iter().map(|one| one.id.as_deref()).collect();
+    assert_eq!(ids, [Some("a"), None, Some("c"), Some("d"), None]);
     for wrong in ["", "[]", "{}", "{\"contents\": {}}", "{\"messages\": []}"] {
         assert!(GENERATE_CONTENT.inspect(wrong.as_bytes()).is_err(), "{wrong}");
     }

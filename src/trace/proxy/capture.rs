@@ -4,8 +4,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -54,6 +54,10 @@ struct CaptureFile {
     request_issues: Mutex<Issues>,
     events: AtomicU64,
     errors: AtomicU64,
+    /// The end waits to be written already.
+    ended: AtomicBool,
+    /// What the end is written along with.
+    held: Mutex<Vec<u8>>,
     shared: Arc<Shared>,
     /// The room on the disk until it is written.
     _pledge: Pledge,
@@ -124,6 +128,8 @@ impl Capture {
             request_issues: Mutex::new(issues),
             events: AtomicU64::new(0),
             errors: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            held: Mutex::new(Vec::new()),
             shared: shared.clone(),
             _pledge: pledge,
         });
@@ -149,9 +155,14 @@ impl Capture {
         shared.writer.run(move || {
             let data =
                 writing.start_data(association, head.results, query.as_deref(), body.as_deref(), &encoding, protocol);
-            let written = writing.put(&writing.event(timestamp, Phase::Start, Status::Running, None, data));
-            if let Some(confirm) = confirm {
-                let _ = confirm.send(written);
+            let line = writing.event(timestamp, Phase::Start, Status::Running, None, data, 0);
+            match confirm {
+                Some(confirm) => drop(confirm.send(writing.put(line, 1))),
+                // The request is over, and the end is the next that is written of it: once is enough.
+                None if writing.ended.load(Ordering::Acquire) => {
+                    *writing.held() = line;
+                }
+                None => drop(writing.put(line, 1)),
             }
         });
         if let Some(confirmed) = confirmed
@@ -186,12 +197,16 @@ impl Capture {
         let duration = clock::elapsed_ms(self.file.started);
         let timestamp = clock::since_epoch();
         let (file, charge) = (self.file, self.charge);
+        file.ended.store(true, Ordering::Release);
         self.shared.writer.run(move || {
             let CaptureEnd { http_status, status, error_type, reply, charge: reply_charge } = outcome;
             let data = file.end_data(http_status, error_type, reply);
-            let mut lines = file.event(timestamp, Phase::End, status, Some(duration), data);
-            lines.extend(file.summary());
-            file.put(&lines);
+            let before = u64::from(!file.held().is_empty());
+            let end = file.event(timestamp, Phase::End, status, Some(duration), data, before);
+            let mut lines = std::mem::take(&mut *file.held());
+            lines.extend(end);
+            lines.extend(file.summary(before + 1));
+            file.put(lines, before + 1);
             drop((charge, reply_charge));
         });
     }
@@ -206,7 +221,21 @@ fn create(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
+/// A line that waited for another one which never came.
+impl Drop for CaptureFile {
+    fn drop(&mut self) {
+        let held = std::mem::take(&mut *self.held());
+        if !held.is_empty() {
+            self.put(held, 1);
+        }
+    }
+}
+
 impl CaptureFile {
+    fn held(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn issue(&self, code: &'static str) {
         self.request_issues.lock().unwrap_or_else(PoisonError::into_inner).add(code);
     }
@@ -358,13 +387,14 @@ impl CaptureFile {
         status: Status,
         duration_ms: Option<f64>,
         (data, truncated): (Map<String, Value>, bool),
+        held: u64,
     ) -> Vec<u8> {
         let event = Event {
             version: event::VERSION,
             trace_id: self.id.to_string(),
             span_id: self.span_id.clone(),
             parent_span_id: None,
-            sequence: self.events.load(Ordering::Relaxed) + 1,
+            sequence: self.events.load(Ordering::Relaxed) + held + 1,
             timestamp: clock::rfc3339(timestamp),
             kind: Kind::Model,
             name: self.protocol.to_owned(),
@@ -378,12 +408,12 @@ impl CaptureFile {
         self.line(event.to_json())
     }
 
-    /// The last line, as it reads when one more event has been written.
-    fn summary(&self) -> Vec<u8> {
+    /// The last line, as it reads when so many more events have been written.
+    fn summary(&self, more: u64) -> Vec<u8> {
         let summary = event::CaptureSummary {
             record_type: RecordType::CaptureSummary,
             trace_id: self.id.to_string(),
-            events: self.events.load(Ordering::Relaxed) + 1,
+            events: self.events.load(Ordering::Relaxed) + more,
             dropped_events: 0,
             capture_errors: self.errors.load(Ordering::Relaxed),
             coverage: Coverage::ModelProtocolOnly,
@@ -400,12 +430,12 @@ impl CaptureFile {
         json
     }
 
-    /// Writes, and says whether that worked.
-    fn put(&self, lines: &[u8]) -> bool {
-        let written = (&self.file).write_all(lines);
+    /// Writes the lines of so many events, and says whether that worked.
+    fn put(&self, lines: Vec<u8>, events: u64) -> bool {
+        let written = (&self.file).write_all(&lines);
         self.shared.room.wrote(written.is_ok());
         match &written {
-            Ok(()) => drop(self.events.fetch_add(1, Ordering::Relaxed)),
+            Ok(()) => drop(self.events.fetch_add(events, Ordering::Relaxed)),
             Err(error) => {
                 if self.errors.fetch_add(1, Ordering::Relaxed) == 0 {
                     (self.shared.log)(&format!("capture {}: write failed: {error}", self.id));

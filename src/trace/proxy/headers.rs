@@ -2,6 +2,7 @@
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::secrets;
 use crate::trace::Redactor;
 
 /// Request headers that are sent on. Everything else stays here: no cookies, no forwarding headers, nothing that
@@ -150,36 +151,15 @@ fn credential(value: &str, secrets: &mut Vec<String>) {
         Some((scheme, token)) if scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
             secrets.push(token.trim().to_owned());
             if scheme.eq_ignore_ascii_case("basic")
-                && let Some((_, password)) =
-                    decode_base64(token.trim()).as_deref().and_then(|text| text.split_once(':'))
+                && let Some(decoded) =
+                    secrets::base64(token.trim().as_bytes()).and_then(|text| String::from_utf8(text).ok())
+                && let Some((_, password)) = decoded.split_once(':')
             {
                 secrets.push(password.to_owned());
             }
         }
         _ => secrets.push(value.trim().to_owned()),
     }
-}
-
-fn decode_base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in text.trim_end_matches('=').bytes() {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count & 0xff) as u8);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The parameters of a query, decoded.

@@ -10,10 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What a capture takes beside copies of its request and reply.
 const FRAME: u64 = 32 << 10;
 
+/// With so much room beside all that is set aside, the file system is asked only now and then.
+const PLENTY: u64 = 1 << 30;
+/// Every so many requests, that is.
+const LOOKS: u64 = 64;
+
 /// The room of one folder.
 #[derive(Default)]
 pub(super) struct Room {
     pledged: AtomicU64,
+    /// What was free when last asked, and how many requests came since.
+    seen: AtomicU64,
+    since: AtomicU64,
     failing: AtomicBool,
 }
 
@@ -24,7 +32,20 @@ impl Room {
         let bytes = 2 * (request as u64).min(limit) + 2 * limit + FRAME;
         let all = self.pledged.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let pledge = Pledge { room: self.clone(), bytes };
-        free(folder).is_none_or(|free| all <= free).then_some(pledge)
+        (self.has_plenty(all) || self.look(folder).is_none_or(|free| all <= free)).then_some(pledge)
+    }
+
+    /// Whether there was so much room a moment ago that nothing can have used it up since.
+    fn has_plenty(&self, all: u64) -> bool {
+        let since = self.since.fetch_add(1, Ordering::Relaxed);
+        since < LOOKS && self.seen.load(Ordering::Relaxed) >= all.saturating_add(PLENTY)
+    }
+
+    fn look(&self, folder: &Path) -> Option<u64> {
+        let free = free(folder);
+        self.seen.store(free.unwrap_or(0), Ordering::Relaxed);
+        self.since.store(0, Ordering::Relaxed);
+        free
     }
 
     /// Whether the last write failed.
@@ -79,6 +100,12 @@ mod tests {
         assert_eq!(room.pledged.load(Ordering::Relaxed), 2200 + FRAME);
         drop(one);
         assert_eq!(room.pledged.load(Ordering::Relaxed), 0);
+        // what is plenty is asked for now and then, what is not each time
+        room.seen.store(PLENTY + 10, Ordering::Relaxed);
+        room.since.store(0, Ordering::Relaxed);
+        assert!(room.has_plenty(10) && !room.has_plenty(11));
+        room.since.store(LOOKS, Ordering::Relaxed);
+        assert!(!room.has_plenty(0));
         // a folder that is not there tells nothing; making the file does
         assert!(room.pledge(&folder.path().join("none"), 0, 1000).is_some());
     }

@@ -26,7 +26,10 @@ def audit(
     allow_empty: bool = False,
     format: str | None = None,
     allow_loss: bool = False,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
     config: Any = None,
+    baseline: Any = None,
     suppressions: Iterable[Mapping[str, Any]] = (),
     trust: Any = None,
     require_signature: bool = False,
@@ -36,9 +39,10 @@ def audit(
     """Audits transcripts, sealed transcripts and recordings with every rule, as `toolreplay audit` does.
 
     `transcripts` is a path, a folder, a glob, bytes, a pair (name, bytes), an open file, a Snapshot or recorder, a trace
-    or transcript as dicts, a list of messages, or an iterable of these. `scope` is a path, bytes or a dict. `config` is
-    the path of a toolreplay.toml, which is read only if it is named; what is given here and is not the default wins over
-    it. `suppressions` are dicts with the keys of one in such a file. What cannot be read is a finding, and in
+    or transcript as dicts, a list of messages, or an iterable of these. `scope` is a path, bytes or a dict. `select` names
+    the rules that judge, `ignore` those that do not. `config` is the path of a toolreplay.toml, which is read only if it is named; what is given here and is not the default wins over
+    it. `baseline` is the path of what `toolreplay audit --write-baseline` wrote: its findings are known and do not fail.
+    `suppressions` are dicts with the keys of one in such a file. What cannot be read is a finding, and in
     `Report.errors`.
     """
     given = sources(transcripts)
@@ -58,6 +62,8 @@ def audit(
                 said[name] = found[name]
         if scope is None and found["scope"] is not None:
             scope = os.path.join(folder, found["scope"])
+        if baseline is None and found["baseline"] is not None:
+            baseline = os.path.join(folder, found["baseline"])
         if trust is None and found["trust"] is not None:
             trust = os.path.join(folder, found["trust"])
     text += "".join(_suppression(one) for one in suppressions)
@@ -72,7 +78,10 @@ def audit(
             names,
             format=format,
             allow_loss=allow_loss,
+            select=_names("select", select),
+            ignore=_names("ignore", ignore),
             config=text or None,
+            baseline=baseline,
             trust=None if trust is None else bytes(trust),
             threads=threads,
             progress=shown,

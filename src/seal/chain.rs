@@ -1,12 +1,6 @@
-//! The hash chain over a transcript: making it, and proving later that nobody edited it.
-//!
-//! `docs/format.md`, section 3, is normative. A seal is no signature: it says that nothing was changed since a digest
-//! that somebody kept elsewhere, not who made it.
+//! Links: made, verified, and compared with an older chain.
 
-mod damage;
-
-pub use damage::{Damage, damage};
-
+use super::broken::{Break, BrokenLink, Damage, END};
 use crate::json::{Canonical, Scratch};
 use crate::sanitize::{clip, visible};
 use crate::transcript::utf16_width;
@@ -220,7 +214,7 @@ fn hex_digest(hasher: Sha256) -> [u8; HEX] {
 }
 
 /// The digest of a link: SHA-256 of the canonical form of its five other fields. `prev` is a JSON string.
-fn link_digest(
+pub(super) fn link_digest(
     args: Canonical<'_>,
     index: &[u8],
     prev: &[u8],
@@ -240,41 +234,6 @@ fn link_digest(
     tool.feed(|bytes| hasher.update(bytes));
     hasher.update(b"}");
     hex_digest(hasher)
-}
-
-/// What a chain does not hold up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Break {
-    /// A link does not follow from what stands before it.
-    Link,
-    /// A link is not that of the chain this one must extend.
-    Extends,
-    /// The last digest is not the expected one.
-    Head,
-    /// Another chain goes on from the link that this one goes on from.
-    Fork,
-}
-
-/// What stands in the place of a digest where a chain ends too early.
-pub const END: &str = "the end of the chain";
-
-/// The first link that does not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BrokenLink {
-    /// What it does not hold up to.
-    pub kind: Break,
-    /// The position of the link, from 0.
-    pub index: u64,
-    /// Its line, from 1. Where the chain ends before the link: that of the last link, 0 if there is none.
-    pub line: u64,
-    /// The length of its line in UTF-16 code units.
-    pub width: u32,
-    /// The digest that would hold.
-    pub expected: String,
-    /// The digest that stands there, made safe to print.
-    pub found: String,
-    /// In which way the chain is broken, where that was looked at and can be told.
-    pub damage: Option<Damage>,
 }
 
 /// A sealed transcript, read and recomputed.
@@ -418,7 +377,7 @@ fn is_digest(text: &[u8]) -> bool {
     text.len() == HEX && text.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn unquoted(literal: &[u8]) -> Option<&[u8]> {
+pub(super) fn unquoted(literal: &[u8]) -> Option<&[u8]> {
     literal.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
 
