@@ -424,8 +424,8 @@ mod tests {
             .collect();
         let scope = serde_json::json!({"version": 2, "allowed_tools": ["Bash"], "denied_tools": entries});
         let policy = Policy::read(scope.to_string().as_bytes()).unwrap();
-        // 1 MB of commands
-        let command = "echo a b c; ".repeat(87_000);
+        // a command of 1 MB
+        let command = format!("echo '{}'; ls", "a b; ".repeat(210_000));
         let arguments =
             serde_json::json!({"command": command, "file": ["src/a", "src/b"], "argv": ["ls", "-l"]}).to_string();
         assert!(command.len() > 1_000_000);
