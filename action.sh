@@ -68,8 +68,8 @@ target() {
     Linux-ARM64) echo aarch64-unknown-linux-musl ;;
     macOS-X64) echo x86_64-apple-darwin ;;
     macOS-ARM64) echo aarch64-apple-darwin ;;
-    # ARM64 runs it too
-    Windows-X64 | Windows-ARM64) echo x86_64-pc-windows-msvc.exe ;;
+    Windows-X64) echo x86_64-pc-windows-msvc.exe ;;
+    Windows-ARM64) echo aarch64-pc-windows-msvc.exe ;;
     esac
 }
 
@@ -140,16 +140,21 @@ find_binary() {
         file="$RUNNER_TEMP/toolreplay-bin/$asset"
         mkdir -p "$(dirname "$file")"
         echo "toolreplay: downloading $asset"
-        curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$file" \
-            "$GITHUB_SERVER_URL/$ACTION_REPOSITORY/releases/download/v$version/$asset" ||
-            die "$asset could not be downloaded; the input 'binary' can name one that is already there"
-        if [ "$(sha256 <"$file")" != "$sum" ]; then
-            rm -f "$file"
-            die "$asset is not the file whose SHA-256 stands in checksums.txt; it was deleted"
+        if curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$file" \
+            "$GITHUB_SERVER_URL/$ACTION_REPOSITORY/releases/download/v$version/$asset"; then
+            if [ "$(sha256 <"$file")" != "$sum" ]; then
+                rm -f "$file"
+                die "$asset is not the file whose SHA-256 stands in checksums.txt; it was deleted"
+            fi
+            chmod +x "$file"
+            output path "$file"
+            return
         fi
-        chmod +x "$file"
-        output path "$file"
-        return
+        # a release that is tagged and not out yet: the sources are here, and they are what its binary is made of
+        if [ "$version" != "$own" ] || ! command -v cargo >/dev/null; then
+            die "$asset could not be downloaded; the input 'binary' can name one that is already there"
+        fi
+        echo "toolreplay: $asset could not be downloaded, so it is built from the sources of this revision"
     fi
     [ "$version" = "$own" ] ||
         die "this revision of the action knows no toolreplay $version for this machine, only its own $own; pin another revision of the action"
@@ -578,7 +583,7 @@ not_uploaded() {
 }
 
 # Bytes of a comment; GitHub refuses more than 65,536 characters.
-COMMENT_SIZE=60000
+MOST_BYTES=60000
 
 # Keeps one comment on the pull request: the one with our mark is written anew, wherever it stands.
 comment() {
@@ -596,14 +601,14 @@ comment() {
             return
         }
     done
-    category=${CATEGORY//[^A-Za-z0-9._\/-]/_}
+    category=${COMMENT_CATEGORY//[^A-Za-z0-9._\/-]/_}
     mark="<!-- toolreplay: $category -->"
     {
         printf '%s\n' "$mark"
-        LC_ALL=C awk -v most="$COMMENT_SIZE" '
+        LC_ALL=C awk -v most="$MOST_BYTES" '
             { size += length($0) + 1 }
             size > most { print "\nThe rest is in the summary of the job."; exit }
-            { print }' "$COMMENT"
+            { print }' "$COMMENT_FILE"
     } >"$work/text"
     jq --raw-input --slurp '{body: .}' <"$work/text" >"$work/body"
     # a comment of somebody else with our mark cannot be written, and is passed over

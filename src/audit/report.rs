@@ -235,6 +235,12 @@ impl Report {
         report
     }
 
+    /// Notes something that must be said besides.
+    pub fn say(&mut self, remark: String) {
+        self.short_remarks.push(ShortRemark::warning(&remark));
+        self.remarks.push(remark);
+    }
+
     /// Notes where a reviewer sees the findings of each file.
     pub fn review(&mut self, mut of: impl FnMut(&FileReport) -> Review) {
         for file in &mut self.files {

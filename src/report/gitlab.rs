@@ -1,7 +1,8 @@
 //! GitLab Code Quality: an array of issues that GitLab shows in merge requests.
 //!
 //! Issues with one fingerprint are shown once, and a path must be relative and without `./`; the name of the check is
-//! not shown, so it stands in the description too.
+//! not shown, so it stands in the description too. A widget of thousands helps nobody, and an artefact that is too large is
+//! refused whole: the gravest are shown then, and the last issue says how many there are besides.
 
 use crate::audit::{Report, Reported};
 use crate::finding::{Fingerprint, Level};
@@ -11,6 +12,8 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+/// Issues of a report.
+const ISSUES: usize = 5_000;
 /// Characters of a description.
 const DESCRIPTION: usize = 2_000;
 
@@ -36,10 +39,42 @@ struct Lines {
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut occurrences = HashMap::new();
-    let issues: Vec<Issue<'_>> = report.findings().map(|reported| issue(reported, &mut occurrences)).collect();
+    let mut findings: Vec<Reported<'_>> = report.findings().collect();
+    let all = findings.len();
+    if all > ISSUES {
+        findings = report.gravest_first();
+        findings.truncate(ISSUES - 1);
+    }
+    let mut issues: Vec<Issue<'_>> = findings.iter().map(|reported| issue(*reported, &mut occurrences)).collect();
+    if let Some(last) = findings.last().filter(|_| all > ISSUES) {
+        issues.push(left_out(*last, all - issues.len()));
+    }
     let formatter = InertJson(PrettyFormatter::new());
     issues.serialize(&mut Serializer::with_formatter(&mut *out, formatter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
+}
+
+/// The issue that counts the rest, where the last of the others stands.
+fn left_out(last: Reported<'_>, count: usize) -> Issue<'_> {
+    let (description, subject) = (format!("{count} more findings are in the full report"), "findings-left-out");
+    Issue {
+        description,
+        check_name: subject,
+        fingerprint: Fingerprint::new(last.finding.rule, &[subject.as_bytes()], 1).to_string(),
+        severity: severity(last.finding.level),
+        location: Location {
+            path: last.file.from_root.trim_start_matches('/'),
+            lines: Lines { begin: last.finding.line.max(1) },
+        },
+    }
+}
+
+fn severity(level: Level) -> &'static str {
+    match level {
+        Level::Error => "major",
+        Level::Warning => "minor",
+        Level::Note => "info",
+    }
 }
 
 fn issue<'r>(
@@ -59,11 +94,7 @@ fn issue<'r>(
         description: clip(&visible(&format!("{}: {message}", finding.rule.id)), DESCRIPTION).into_owned(),
         check_name: finding.rule.id,
         fingerprint: Fingerprint::new(finding.rule, &subject, *occurrence).to_string(),
-        severity: match finding.level {
-            Level::Error => "major",
-            Level::Warning => "minor",
-            Level::Note => "info",
-        },
+        severity: severity(finding.level),
         location: Location {
             path: file.from_root.trim_start_matches('/'),
             lines: Lines { begin: finding.line.max(1) },

@@ -45,6 +45,8 @@ while [ $# -gt 1 ]; do
     shift
 done
 printf '%s\\n' "$1" >>"$RECORDS/downloads"
+# what is not there is an answer of 404
+[ -e "$ASSET" ] || exit 22
 cp "$ASSET" "$file"
 """
 RECORD = """

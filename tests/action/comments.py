@@ -74,8 +74,8 @@ def step(api, name, text="", **more):
     file = machine.home / "comment.md"
     file.write_text(text)
     environment = {
-        "GITHUB_API_URL": api.address, "GITHUB_REPOSITORY": "o/r", "TOKEN": TOKEN, "COMMENT": str(file), "EVENT_NUMBER": "7",
-        "CATEGORY": "toolreplay", "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_API_URL": api.address, "GITHUB_REPOSITORY": "o/r", "TOKEN": TOKEN, "COMMENT_FILE": str(file), "EVENT_NUMBER": "7",
+        "COMMENT_CATEGORY": "toolreplay", "GITHUB_EVENT_NAME": "pull_request",
     }
     return script(name, machine.home, environment | more)
 
@@ -89,7 +89,7 @@ def in_place():
     assert all(header == f"Bearer {TOKEN}" for _, _, header in api.requests), api.requests
     assert TOKEN not in done.log
     # another use of the action has a comment of its own
-    step(api, "comment", "third\n", CATEGORY="nightly -->\n<b>")
+    step(api, "comment", "third\n", COMMENT_CATEGORY="nightly -->\n<b>")
     assert len(api.comments) == 2 and api.comments[1]["body"].startswith("<!-- toolreplay: nightly_--"), api.comments
     assert "-->" not in api.comments[1]["body"].splitlines()[0].removesuffix(" -->"), api.comments
 

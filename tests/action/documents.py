@@ -15,6 +15,7 @@ import textwrap
 
 import yaml
 
+from comments import Api
 from act import KEY, ROOT, Machine, Repository, run
 from scenarios import CLEAN, DIRTY, SCOPE, holds, pull_request, push, same, seal
 
@@ -85,6 +86,18 @@ def sealing(text):
     holds(" ".join(digests) in result.summary, "digests", result)
 
 
+def commented(text):
+    api = Api()
+    made, first, second = repository({"transcripts/old.jsonl": DIRTY}, {"transcripts/new.jsonl": CLEAN})
+    payload = pull_request(first, second)
+    payload["pull_request"]["number"] = payload["number"] = 7
+    environment = {"GITHUB_API_URL": api.address, "GITHUB_REPOSITORY": "o/r"}
+    result = run(made, text, "pull_request", payload, environment=environment)
+    holds(result.passed, "it passes", result)
+    same(len(api.comments), 1, "comments", result)
+    holds("1 recording that the base revision has as they are" in api.comments[0]["body"], "what was left out", result)
+
+
 def self_hosted(text):
     digest = hashlib.sha256(machine.binary.read_bytes()).hexdigest()
     assert re.search(r"binary-sha256: [0-9a-f]{64}\n", text), text
@@ -102,7 +115,7 @@ def self_hosted(text):
 
 WORKFLOWS = {
     "transcripts": transcripts, "transcripts in code scanning": code_scanning, "agent": agent, "seals": seals, "seal": sealing,
-    "self-hosted": self_hosted,
+    "self-hosted": self_hosted, "transcripts with a comment": commented,
 }
 
 

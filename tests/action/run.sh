@@ -30,4 +30,5 @@ pre-commit validate-manifest .pre-commit-hooks.yaml
 python3 tests/action/scenarios.py "$binary" "$work"
 python3 tests/action/evidence.py "$binary" "$work"
 python3 tests/action/comments.py "$binary" "$work"
+python3 tests/action/release.py "$work"
 python3 tests/action/documents.py "$binary" "$work"

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -98,7 +100,8 @@ def findings():
         ("notice", "runs/a.jsonl", 6, "toolreplay non-determinism"),
     ]
     same([annotation[:4] for annotation in ran.annotations], expected, "annotations", ran)
-    holds("| error | permission-overreach | `runs/a.jsonl`:5 |" in ran.summary, "summary", ran)
+    holds("| error | permission-overreach | [`runs/a.jsonl`:5](https://github.com/" in ran.summary, "summary", ran)
+    holds("/runs/a.jsonl?plain=1#L5) |" in ran.summary, "a link to the line", ran)
     rules = [result["ruleId"] for result in ran.uploaded["runs"][0]["results"]]
     same(rules, ["permission-overreach", "redundant-call", "non-determinism"], "uploaded results", ran)
     holds("toolreplay: failed: 3 finding(s)" in ran.text, "message", ran)
@@ -249,6 +252,8 @@ def odd_inputs():
         ({"working-directory": "none"}, "there is no folder 'none'"),
         ({"mode": "seal", "scope": "x"}, "mean nothing in mode 'seal'"),
         ({"mode": "seal", "base": "main"}, "the input 'base' means nothing"),
+        ({"mode": "seal", "strict": True}, "the inputs 'strict' and 'changed-only' mean nothing"),
+        ({"strict": "yes"}, "the input 'strict' must be true or false"),
         ({"seal-output": "x"}, "means something in mode 'seal' only"),
         ({"base": "nowhere"}, "the base revision 'nowhere' is not in this clone"),
         ({"base": "--help"}, "--base '--help' is no revision"),
@@ -280,6 +285,8 @@ def hostile():
     holds(len(table) > 40, f"{len(table)} rows", ran)
     # a code span is opened and closed by one backtick, and nothing else of a name stands outside of them
     outside = "".join("".join(line.split("`")[::2]) for line in ran.summary.splitlines())
+    # but for our own links to the lines
+    outside = re.sub(r"\]\(https://github\.com/[\w./-]+/runs/a\.jsonl\?plain=1#L\d+\)", "", outside)
     holds("<b>" not in outside and "](http" not in outside, "no markup in the summary", ran)
     # lines that are no transcript at all come out on standard error
     ran = scene({}, {"runs/a.jsonl": '{"index":0,"tool":"a","args":{},"response":{},"x\\n::error::f\\r##[error]g":1,"\\u2028::add-mask::a":2}\n'}, {})
@@ -306,6 +313,137 @@ def mismatch():
     ran = scene({}, {"runs/a.jsonl": CLEAN.replace("guide", "edited"), "runs/a.sealed.jsonl": seal(CLEAN)}, {})
     holds(not ran.passed, "it fails", ran)
     same(ran.annotations[0][:4], ("error", "runs/a.jsonl", 1, "toolreplay seal-mismatch"), "annotation", ran)
+
+
+SESSION = "".join(
+    json.dumps({
+        "type": kind, "sessionId": "s", "uuid": f"u{number}", "parentUuid": None, "isSidechain": False, "version": "2.1.0",
+        "timestamp": f"2026-01-01T00:00:0{number}.000Z", "message": {"role": kind, "id": f"m{number}", "content": [content]},
+    }) + "\n"
+    for number, (kind, content) in enumerate([
+        ("assistant", {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a"}}),
+        ("user", {"type": "tool_result", "tool_use_id": "t1", "content": "text"}),
+    ])
+)
+
+
+def sealing_recordings():
+    """An agent's own recording becomes a transcript, is sealed, and its digest stands beside."""
+    repository = Repository(machine)
+    repository.write({"runs/s.jsonl": SESSION, "runs/a.jsonl": CLEAN, "runs/package.json": '{"name": "x",\n"version": 1}\n'})
+    repository.commit("recordings")
+    keep = '      - run: cp runs/*.sealed.jsonl runs/*.source "$RECORDS" && cd runs && sha256sum -c s.sealed.jsonl.source\n'
+    inputs = {"paths": "runs", "mode": "seal", "binary": str(machine.binary)}
+    ran = run(repository, workflow(inputs, "push") + keep, "push", {})
+    holds(ran.passed, "it passes", ran)
+    outputs(ran, verdict="clean", calls="5")
+    same(ran.record("s.sealed.jsonl.source"), f"{hashlib.sha256(SESSION.encode()).hexdigest()}  s.jsonl\n", "note", ran)
+    holds(ran.record("a.sealed.jsonl.source") is None, "a transcript needs none", ran)
+    sealed = ran.record("s.sealed.jsonl")
+    same(json.loads(sealed)["tool"], "Read", "the call", ran)
+    # it grows, and so does its seal; what was edited is refused
+    second = SESSION.replace("t1", "t2").replace("u0", "u3").replace("u1", "u4").replace("m0", "m3").replace('"a"', '"b"')
+    files = {"runs/s.jsonl": SESSION + second, "runs/s.sealed.jsonl": sealed}
+    ran = scene({}, files, {"mode": "seal"})
+    holds(ran.passed, "it grew", ran)
+    outputs(ran, verdict="clean", calls="2")
+    ran = scene({}, files | {"runs/s.jsonl": SESSION.replace('"a"', '"x"')}, {"mode": "seal"})
+    holds(not ran.passed and any(one[3] == "toolreplay seal-mismatch" for one in ran.annotations), "edited", ran)
+    # by its name alone nothing tells what it is
+    ran = scene({}, {"runs/s.jsonl": SESSION}, {"mode": "seal", "format": "claude-code"})
+    holds(ran.passed, "with a format", ran)
+    ran = scene({}, {"runs/s.jsonl": SESSION + "{\n"}, {"mode": "seal"})
+    ran = scene({}, {"runs/s.jsonl": SESSION.replace("t1", "t7", 1)}, {"mode": "seal"})
+    holds(not ran.passed, "a result without a call", ran)
+    ran = scene({}, {"runs/s.jsonl": SESSION.replace("t1", "t7", 1)}, {"mode": "seal", "allow-loss": True})
+    holds(ran.passed, "unless that is allowed", ran)
+
+
+def nothing_unread():
+    """What looks like a recording and is not read, and `strict`."""
+    hidden = {"runs/a.jsonl": CLEAN, "runs/.b.jsonl": CLEAN}
+    ran = scene({}, hidden, {"fail-on": "error"})
+    holds(ran.passed, "a warning", ran)
+    same([one[:4] for one in ran.annotations], [("warning", "runs/.b.jsonl", 1, "toolreplay unread-recording")], "annotations", ran)
+    ran = scene({}, hidden, {"fail-on": "error", "strict": True})
+    holds(not ran.passed, "strict", ran)
+    same([one[:4] for one in ran.annotations], [("error", "runs/.b.jsonl", 1, "toolreplay unread-recording")], "annotations", ran)
+    calls = '{"log": [\n{"tool": "rm", "args": {"path": "/"}}\n]}\n'
+    ran = scene({}, {"runs/a.jsonl": CLEAN, "runs/b.json": calls}, {})
+    holds(not ran.passed and ran.annotations[0][1] == "runs/b.json", "calls in no format", ran)
+    # a submodule that is not checked out
+    inner = Repository(machine)
+    inner.write({"b.jsonl": DIRTY})
+    inner.commit("inner")
+    repository = Repository(machine)
+    repository.write({"runs/a.jsonl": CLEAN})
+    repository.commit("base")
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.folder), "runs/sub")
+    repository.commit("head")
+    subprocess.run(["rm", "-rf", repository.folder / "runs/sub"], check=True)
+    (repository.folder / "runs/sub").mkdir()
+    done = script("run", repository.folder, {"IN_PATHS": "runs"})
+    assert "exit-code=1\n" in done.outputs and "is not checked out" in done.log, done.log
+
+
+def changed_bytes():
+    """Attributes that have git change bytes in the checkout."""
+    keyword = '{"index": 0, "tool": "a", "args": {"q": "$Id$"}, "response": {}}\n'
+    for attributes, text, level in [("*.jsonl ident\n", keyword, "warning"), ("*.jsonl text eol=crlf\n", CLEAN, "notice")]:
+        repository = Repository(machine)
+        repository.write({"README": "x\n"})
+        first = repository.commit("base")
+        repository.write({"runs/a.jsonl": text, ".gitattributes": attributes})
+        second = repository.commit("head")
+        (repository.folder / "runs/a.jsonl").unlink()
+        repository.git("checkout", "--force", "HEAD", "--", ".")
+        inputs = {"paths": "runs", "binary": str(machine.binary)}
+        ran = run(repository, workflow(inputs, "pull_request"), "pull_request", pull_request(first, second))
+        found = [one for one in ran.annotations if one[3] == "toolreplay recording-rewritten"]
+        same([one[0] for one in found], [level], f"{attributes}", ran)
+        holds("is not what was committed" in found[0][4], "it says so", ran)
+
+
+def touched_alone():
+    """`changed-only` counts what it leaves out, and judges the rest."""
+    base = {"runs/old.jsonl": DIRTY, "scope.json": SCOPE}
+    ran = scene(base, {"runs/new.jsonl": CLEAN}, {"changed-only": True})
+    holds(ran.passed and "1 recording that the base revision has as they are" in ran.summary, "one is left out", ran)
+    outputs(ran, calls="4")
+    ran = scene(base, {"README": "y\n"}, {"changed-only": True})
+    holds(ran.passed, "nothing is touched", ran)
+    ran = scene(base, {"runs/old.jsonl": DIRTY.replace("guide", "edited")}, {"changed-only": True})
+    holds(not ran.passed and "recording-rewritten" in ran.summary, "an edit", ran)
+    ran = scene(base, {"README": "y\n"}, {"changed-only": True, "base": "none"})
+    holds(not ran.passed and "every recording is judged" in ran.text, "without a base", ran)
+
+
+def page():
+    """A page to look at, as a file that a later step can keep."""
+    ran = scene({}, {"runs/a.jsonl": DIRTY}, {"html-file": "out/page.html"})
+    holds(not ran.passed, "findings", ran)
+    path = pathlib.Path(ran.outputs["html-file"])
+    holds(path.is_absolute() and ran.outputs["html-file"].endswith("/out/page.html"), "output", ran)
+    repository = Repository(machine)
+    repository.write({"runs/a.jsonl": DIRTY})
+    repository.commit("head")
+    done = script("run", repository.folder, {"IN_PATHS": "runs", "IN_HTML_FILE": "out/page.html"})
+    text = (repository.folder / "out/page.html").read_text()
+    assert text.startswith("<!doctype html>") or text.lower().startswith("<!doctype html"), text[:200]
+    assert f"html-file={repository.folder}/out/page.html" in done.outputs, done.outputs
+
+
+def links_to_lines():
+    """Places in the summary lead to the lines of the revision that is checked out."""
+    repository = Repository(machine)
+    repository.write({"runs/a (b)|c.jsonl": DIRTY})
+    head = repository.commit("head")
+    environment = {"IN_PATHS": "runs", "EVENT_NAME": "workflow_dispatch", "SOURCE_URL": f"https://github.example/o/r/blob/{head}"}
+    done = script("run", repository.folder, environment)
+    summary = (done.records / "summary").read_text()
+    assert f"(https://github.example/o/r/blob/{head}/runs/a%20%28b%29%7Cc.jsonl?plain=1#L3)" in summary, summary
+    done = script("run", repository.folder, environment | {"SOURCE_URL": "https://github.example/o/r/blob/" + "0" * 40})
+    assert "https://" not in (done.records / "summary").read_text(), "another revision has other lines"
 
 
 def outside_of_the_repository():
@@ -591,6 +729,15 @@ def getting_the_binary():
     assert done.code == 2 and "is not the file whose SHA-256 stands in checksums.txt" in done.log, done.log
     assert not done.outputs and not list(done.records.rglob("toolreplay-0*")), done.outputs
 
+    # tagged and not out yet: the sources of the same revision are built
+    missing = script("binary", folder, {"ASSET": str(machine.home / "missing")})
+    if shutil.which("cargo"):
+        assert missing.code == 0 and "build-key=" in missing.outputs and "built from the sources" in missing.log, missing.log
+    without = {"ASSET": str(machine.home / "missing"), "PATH": f"{machine.home / 'bin'}:/usr/bin:/bin"}
+    if not shutil.which("cargo", path="/usr/bin:/bin"):
+        missing = script("binary", folder, without)
+        assert missing.code == 2 and "could not be downloaded" in missing.log and not missing.outputs, missing.log
+
     for version, words in [("9.9.9", "knows no toolreplay 9.9.9"), ("../../x", "that is no version"), ("1\n::error::x", "that is no version")]:
         done = script("binary", folder, {"IN_VERSION": version})
         assert done.code == 2 and words in done.log and not done.outputs, done.log
@@ -630,7 +777,8 @@ def building():
 
 SCENARIOS = [
     clean, findings, changed_lines_first, fail_on_and_quiet, malformed, broken_seal, intact_seal, shortened_seal, deleted_seal,
-    widened_scope, formats_of_changes, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, mismatch, outside_of_the_repository,
+    widened_scope, formats_of_changes, fork_like, empty, odd_paths, odd_inputs, hostile, sealing, sealing_recordings, nothing_unread, changed_bytes,
+    touched_alone, page, links_to_lines, mismatch, outside_of_the_repository,
     other_events, configuration, shallow_clones, no_base_no_pass, policy_of_the_target, links_and_binaries, getting_the_binary, building,
 ]
 

@@ -283,6 +283,24 @@ fn gitlab_fingerprints_are_unique() {
 }
 
 #[test]
+fn gitlab_shows_so_many_and_counts_the_rest() {
+    let repository = Repository::new();
+    let calls: String = (0..5_200).map(|index| record(index, if index % 2 == 0 { "x" } else { "y" })).collect();
+    repository.write("runs/a.jsonl", calls);
+    repository.write("scope.json", "{\"agent\":\"x\",\"allowed_tools\":[\"x\",\"y\"]}");
+    repository.write("strict.json", "{\"agent\":\"x\",\"allowed_tools\":[]}");
+    let ran = repository.run(&["audit", "--scope", "strict.json", "--format", "gitlab", "runs"]);
+    let issues: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(issues.len(), 5_000);
+    let last = issues.last().unwrap()["description"].as_str().unwrap();
+    let count: u64 = last.split_once(" more findings").unwrap().0.parse().unwrap();
+    assert!(count > 200 && issues[0]["severity"] == "major", "{last}");
+    let fingerprints: std::collections::HashSet<&str> =
+        issues.iter().map(|issue| issue["fingerprint"].as_str().unwrap()).collect();
+    assert_eq!(fingerprints.len(), issues.len());
+}
+
+#[test]
 fn a_seal_alone_is_held_against_its_transcript() {
     let repository = sealed(&["a", "b"]);
     assert_eq!(repository.run(&["audit", "runs/a.sealed.jsonl"]).code, 0);

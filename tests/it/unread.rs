@@ -148,9 +148,9 @@ fn documents_that_hold_calls_are_told() {
     folder.write("package.json", "{\"name\": \"x\",\n\"scripts\": {\"args\": \"y\"}}\n");
     folder.write("train.jsonl", "{\"text\": \"x\", \"label\": 1}\n{\"text\": \"y\", \"label\": 0}\n");
     let ran = folder.run(&["."]);
-    assert!(ran.code == 0 && !ran.stderr.contains("train.jsonl"), "{ran:?}");
+    assert!(ran.code == 0 && !ran.stdout.contains("train.jsonl"), "{ran:?}");
     let ran = folder.run(&["--strict", "."]);
-    assert!(ran.code == 0 && ran.stderr.contains("train.jsonl is no recording"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stdout.contains("train.jsonl is no recording"), "{ran:?}");
 }
 
 /// What stands beside a session is read with it, repeats it, or is told.

@@ -129,7 +129,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         report.coverage.not_judged.push(what);
     }
     if args.strict {
-        left_out.iter().for_each(|what| report.remarks.push(what.clone()));
+        left_out.into_iter().for_each(|what| report.say(what));
     }
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
