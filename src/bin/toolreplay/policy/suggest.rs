@@ -405,6 +405,10 @@ fn prefix(command: &Simple) -> Option<Option<Vec<String>>> {
     };
     let name = word(0)?;
     let base = shell::base_name(&name).into_owned();
+    // a patch is judged by where it leads
+    if base == "apply_patch" {
+        return None;
+    }
     if INTERPRETERS.contains(&&*base) {
         // a script file is one; what stands in the command is not
         let script = word(1).filter(|script| !script.starts_with('-') && script.contains('.'))?;
