@@ -104,7 +104,8 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
     let unjudged: Vec<Input> = untouched.iter().cloned().chain(left_out.inputs()).collect();
-    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &unjudged, args.strict));
+    let looking = formats::Options { from: None, ..args.importing.options() };
+    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &unjudged, &looking, args.strict));
     // where git cannot be asked, that is said
     let checked_out = checkout::changes(&place, &found.inputs, &outcomes);
     let not_compared = checked_out.as_ref().err().map(ToString::to_string);
