@@ -2,13 +2,14 @@
 
 use crate::config::Config;
 use crate::formats::JsonSideReport;
-use crate::report::{JsonReport, JsonStats};
+use crate::report::{JsonDiff, JsonReport, JsonStats};
 use crate::scope::ScopeFile;
 use crate::trace::event;
 use schemars::{JsonSchema, Schema, schema_for};
 
 /// The names of the schemas.
-pub const NAMES: [&str; 8] = ["config", "import", "report", "scope", "sealed", "stats", "trace-event", "transcript"];
+pub const NAMES: [&str; 9] =
+    ["config", "diff", "import", "report", "scope", "sealed", "stats", "trace-event", "transcript"];
 
 /// One line of a transcript.
 #[derive(JsonSchema)]
@@ -51,6 +52,7 @@ struct SealedRecord {
 pub fn text(name: &str) -> Option<String> {
     let schema: Schema = match name {
         "config" => schema_for!(Config),
+        "diff" => schema_for!(JsonDiff<'_>),
         "import" => schema_for!(JsonSideReport),
         "report" => schema_for!(JsonReport<'_>),
         "scope" => schema_for!(ScopeFile),

@@ -16,7 +16,9 @@ mod subjects;
 mod text;
 mod runs;
 mod stats;
+mod diff;
 
+pub use diff::{DiffFormat, DiffReport, JsonDiff, write_diff};
 pub use json::JsonReport;
 pub use page::{PageOptions, Sessions, write_page};
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};

@@ -33,6 +33,7 @@ fn command_line_reference() {
         "formats",
         "verify",
         "stats",
+        "diff",
         "keygen",
         "trace proxy",
         "trace run",
@@ -73,7 +74,7 @@ fn console_blocks() {
     let binary = Path::new(env!("CARGO_BIN_EXE_toolreplay")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
     let mut ran = 0;
-    for document in ["README.md", "docs/configuration.md", "docs/formats.md", "docs/seals.md"] {
+    for document in ["README.md", "docs/configuration.md", "docs/formats.md", "docs/seals.md", "docs/runs.md"] {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         for block in text.split("```console\n").skip(1) {
             let block = block.split("```").next().unwrap();

@@ -24,6 +24,7 @@ mod guards;
 mod hostile;
 mod import;
 mod known_answers;
+mod leave_out;
 mod layers;
 mod lossless;
 #[cfg(target_os = "linux")]

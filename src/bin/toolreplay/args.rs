@@ -7,6 +7,7 @@ use toolreplay::finding::Level;
 use toolreplay::formats::{Agents, FORMATS, From as FormatName, Options};
 use toolreplay::limits::{Budget, Limits};
 use toolreplay::report::Format;
+use toolreplay::tools::Pointer;
 use toolreplay::{rules, schema};
 
 /// Options of every command.
@@ -76,6 +77,19 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub(crate) importing: Importing,
+
+    /// Leave files and folders out of the search of folders: a glob over paths from the root of the repository, or over
+    /// names where it has no '/'; repeatable. Files that are named are read all the same
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Read what git ignores too, where the whole repository is searched; with --base or --strict that is so anyhow
+    #[arg(long)]
+    pub(crate) no_gitignore: bool,
+
+    /// List the files that would be read, and on standard error those that are left out and why; nothing is audited
+    #[arg(long)]
+    pub(crate) show_files: bool,
 
     /// Judge by these rules alone, or by patterns of theirs such as dangerous-call/force-push; repeatable, or with commas
     /// between. Rules about broken evidence stay on
@@ -525,6 +539,51 @@ pub(crate) struct StatsArgs {
     pub(crate) importing: Importing,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A recording of any format, or the folder of one session; '-' is standard input
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+
+    /// The recording to compare it with; its format may be another one
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+
+    /// A field that makes no difference, in arguments and answers of every tool, as a JSON Pointer such as /took or /**/id;
+    /// repeatable. What '[tools]' and '[compare]' in the configuration say is left out as well
+    #[arg(long, value_name = "POINTER", value_parser = pointer_parser)]
+    pub(crate) ignore: Vec<Pointer>,
+
+    /// Text, JSON that 'toolreplay schema diff' describes, or a page
+    #[arg(long, value_enum, default_value_t = DiffFormatArg::Text, value_name = "FORMAT")]
+    pub(crate) format: DiffFormatArg,
+
+    /// Write to a file instead, whole or not at all
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    #[command(flatten)]
+    pub(crate) mutators: Mutators,
+
+    #[command(flatten)]
+    pub(crate) importing: Importing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormatArg {
+    Text,
+    Json,
+    Html,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
     Text,
@@ -623,6 +682,10 @@ fn level_parser() -> impl clap::builder::TypedValueParser<Value = Level> {
 
 fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).map(|name| Format::named(&name).unwrap_or(Format::Text))
+}
+
+fn pointer_parser(text: &str) -> Result<Pointer, String> {
+    Pointer::parse(text).ok_or_else(|| "expected a JSON Pointer such as /meta/request_id or /**/took".to_owned())
 }
 
 fn digest_parser(text: &str) -> Result<String, String> {

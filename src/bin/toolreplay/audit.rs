@@ -6,7 +6,9 @@ use crate::configuration;
 use crate::exit::{self, Exit};
 use crate::inputs::{self, Surroundings};
 use crate::output;
-use crate::{attest, calls, changes, checkout, guard, progress, recordings, scope, signing, touched, unread};
+use crate::{
+    attest, calls, changes, checkout, guard, leave_out, progress, recordings, scope, signing, touched, unread,
+};
 use anyhow::{Context as _, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +39,12 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     }
     let targets = output::targets(&args.reports)?;
     let mut found = inputs::find(&place, &args.paths, formats::may_be_recording, args.allow_empty)?;
+    // what judges a change must see what the change would hide
+    let gitignore = !args.no_gitignore && !args.strict && base.is_none();
+    let left_out = leave_out::Rules::new(&args.exclude, gitignore)?.apply(&place, &args.paths, &mut found.inputs);
+    if args.show_files {
+        return show_files(&found.inputs, &left_out);
+    }
     let others = [&args.scope, &args.signing.trust, &config.path].into_iter().flatten().map(PathBuf::as_path);
     guard::reports(&targets, found.inputs.iter().filter_map(|input| input.path.as_deref()).chain(others))?;
     found.inputs = audit::sessions(found.inputs, common.threads());
@@ -95,12 +103,14 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
-    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &untouched, args.strict));
+    let unjudged: Vec<Input> = untouched.iter().cloned().chain(left_out.inputs()).collect();
+    let looking = formats::Options { from: None, ..args.importing.options() };
+    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &unjudged, &looking, args.strict));
     // where git cannot be asked, that is said
     let checked_out = checkout::changes(&place, &found.inputs, &outcomes);
     let not_compared = checked_out.as_ref().err().map(ToString::to_string);
     changes.extend(checked_out.unwrap_or_default());
-    let left_out = passed_over(&found.inputs, &outcomes);
+    let strangers = passed_over(&found.inputs, &outcomes);
     let required = args.signing.require_signature;
     if required && !args.allow_empty && untouched.is_empty() && !outcomes.iter().any(|outcome| outcome.chain.is_some())
     {
@@ -129,8 +139,9 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         report.coverage.not_judged.push(what);
     }
     if args.strict {
-        left_out.into_iter().for_each(|what| report.say(what));
+        strangers.into_iter().for_each(|what| report.say(what));
     }
+    left_out.say(&mut report, args.strict);
     unknown.iter().for_each(|submodule| report.no_base(&submodule.display().to_string()));
     if base.is_some() || targets.iter().any(|target| target.format == Format::Github) {
         changes::review(&mut report, &place, base.as_ref())?;
@@ -151,12 +162,27 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let code = output::finish_showing(&report, &targets, found.alone, common, options, &mut sessions)?;
     output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
-        exit::print_error(match args.reports.page {
-            Some(_) => "found no call to show; check the paths",
-            None => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+        exit::print_error(match (report.coverage.calls, &args.reports.page) {
+            (0, Some(_)) => "found no call to show; check the paths",
+            (0, None) => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+            _ => "nothing of the calls was judged: see the coverage, or say --allow-empty if that is meant",
         });
+        left_out.way_out().iter().for_each(|how| exit::print_note(how));
     }
     Ok(code)
+}
+
+/// Lists the files that would be read, and says on standard error what would not, and why.
+fn show_files(inputs: &[Input], left_out: &leave_out::LeftOut) -> Exit {
+    left_out.all().for_each(|(input, why)| exit::print_note(&format!("left out: {}: {why}", input.shown)));
+    let files = inputs.iter().flat_map(|input| std::iter::once(input).chain(&input.more));
+    let mut lines: Vec<String> = files.map(|input| visible(&input.shown).into_owned()).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    if lines.is_empty() {
+        bail!("there is no file to audit; check the paths");
+    }
+    output::print((lines.join("\n") + "\n").as_bytes())
 }
 
 /// Files in folders that are passed over and named, with --strict.
@@ -324,6 +350,7 @@ impl Loaded {
         }
         args.signing.require_signature |= config.require_signature.unwrap_or(false);
         args.mutators.names.extend(config.mutators.iter().cloned());
+        args.exclude.extend(config.exclude.iter().cloned());
         for (own, configured) in [(&mut args.select, &config.select), (&mut args.ignore, &config.ignore)] {
             if own.is_empty() {
                 own.clone_from(configured);

@@ -1,8 +1,8 @@
 //! The command line as a whole: every subcommand.
 
 use crate::args::{
-    AuditArgs, Common, CompletionsArgs, ExplainArgs, FormatsArgs, ImportArgs, KeygenArgs, RedactArgs, ReplayArgs,
-    SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs, ViewArgs,
+    AuditArgs, Common, CompletionsArgs, DiffArgs, ExplainArgs, FormatsArgs, ImportArgs, KeygenArgs, RedactArgs,
+    ReplayArgs, SchemaArgs, ScopeArgs, SealAllArgs, SealArgs, StatsArgs, ToolsArgs, VerifyArgs, ViewArgs,
 };
 use crate::policy::PolicyCommand;
 use crate::trace::TraceCommand;
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Count calls, failures, repeats, time and tokens of recordings, by tool, agent and session
     Stats(StatsArgs),
+    /// Compare two runs call by call: the first difference, calls of one alone, calls that were answered differently
+    Diff(DiffArgs),
     /// List the tools of recordings, what is assumed of each and why, and lines to paste for those nobody described
     Tools(ToolsArgs),
     /// Say what a rule means, why it matters and what to do

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use toolreplay::sanitize::visible;
 
 /// What a subcommand comes to: its exit code, or why it could not run.
@@ -24,16 +25,24 @@ pub(crate) fn code(outcome: Exit) -> ExitCode {
 
 /// Writes `error: …` to standard error, made safe to print.
 pub(crate) fn print_error(message: &str) {
-    // a standard error that is closed is nobody's loss
-    let _ = writeln!(io::stderr(), "error: {}", visible(message));
+    say("error", message);
 }
 
 /// Writes `warning: …` to standard error, made safe to print.
 pub(crate) fn print_warning(message: &str) {
-    let _ = writeln!(io::stderr(), "warning: {}", visible(message));
+    say("warning", message);
 }
 
 /// Writes `note: …` to standard error, made safe to print.
 pub(crate) fn print_note(message: &str) {
-    let _ = writeln!(io::stderr(), "note: {}", visible(message));
+    say("note", message);
+}
+
+/// Whether a line about progress stands on the terminal, which the next message takes the place of.
+pub(crate) static LINE: AtomicBool = AtomicBool::new(false);
+
+fn say(level: &str, message: &str) {
+    let clear = if LINE.swap(false, Ordering::Relaxed) { "\r\x1b[K" } else { "" };
+    // a standard error that is closed is nobody's loss
+    let _ = writeln!(io::stderr(), "{clear}{level}: {}", visible(message));
 }

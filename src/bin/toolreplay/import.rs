@@ -6,6 +6,7 @@ use crate::guard::{self, Writes};
 use crate::inputs::{self, Surroundings};
 use crate::interrupt::{self, Removed};
 use crate::output;
+use crate::progress::{self, Tracker};
 use anyhow::{Context as _, anyhow, bail};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -98,12 +99,18 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 
 /// Reads files as one recording.
 fn read(inputs: &[Input], options: &Options, common: &Common) -> anyhow::Result<Imported> {
+    progress::tracked("importing", inputs.len(), |tracker| read_all(inputs, options, common, tracker))
+}
+
+fn read_all(inputs: &[Input], options: &Options, common: &Common, tracker: &Tracker) -> anyhow::Result<Imported> {
     let mut recording = Recording::to_write(options);
     // of many captures one says it for all
     let mut told: Option<(&str, u64)> = None;
     for input in inputs {
         let shown = &input.shown;
         let source = input.open().with_context(|| format!("{shown}: cannot be opened"))?;
+        let source = tracker.counting(source);
+        tracker.one_more();
         let opened = match &input.path {
             Some(path) if !input.named => open_found(source, path, options),
             path => open(source, path.as_deref(), options),

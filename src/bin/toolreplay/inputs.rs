@@ -145,9 +145,13 @@ pub(crate) fn find(
             found.alone = paths.len() == 1;
         }
     }
+    let resolved = |input: &Input| input.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    // what was named is named, also where a folder has it
+    let named: HashSet<Option<PathBuf>> = found.inputs.iter().filter(|input| input.named).map(resolved).collect();
     let mut seen = HashSet::new();
-    found.inputs.retain(|input| {
-        let resolved = input.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    found.inputs.retain_mut(|input| {
+        let resolved = resolved(input);
+        input.named |= named.contains(&resolved);
         seen.insert(resolved)
     });
     // an agent's own file is read with the session that started it
@@ -167,8 +171,8 @@ fn folder(place: &Surroundings, folder: &Path, wanted: fn(&Path) -> bool, found:
     }
 }
 
-/// The files in a folder and in the folders in it; links to folders are not followed, and what git ignores is looked at
-/// like everything else. Of what could not be walked the path: it fails again when it is opened, with the same reason,
+/// The files in a folder and in the folders in it; links to folders are not followed, and what git ignores is found like
+/// everything else: `leave_out` settles what becomes of it. Of what could not be walked the path: it fails again when it is opened, with the same reason,
 /// and so is in the report.
 fn walk(folder: &Path, hidden_too: bool) -> impl Iterator<Item = Result<DirEntry, PathBuf>> {
     let mut walk = WalkBuilder::new(folder);

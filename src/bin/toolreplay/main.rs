@@ -18,6 +18,7 @@ mod touched;
 mod changes;
 mod recordings;
 mod unread;
+mod leave_out;
 mod attest;
 mod signing;
 mod replay;
@@ -35,6 +36,7 @@ mod formats;
 mod tools;
 mod sessions;
 mod stats;
+mod diff;
 mod explain;
 mod schema;
 mod policy;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Command::Keygen(args) => keygen::run(&args),
         Command::Policy(args) => args.run(&common),
         Command::Trace(args) => args.run(&common),
+        Command::Diff(args) => diff::run(&args, &common),
         Command::Stats(args) => stats::run(&args, &common),
         Command::Tools(args) => tools::run(&args, &common),
         Command::Explain(args) => explain::run(&args),

@@ -6,6 +6,7 @@ use crate::exit::{self, Exit};
 use crate::inputs::resolved;
 use crate::interrupt::{self, Removed};
 use anyhow::{Context as _, bail};
+use clap::error::ErrorKind;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -146,13 +147,35 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
         return print(text.as_bytes());
     }
+    let hint = hint(error.kind());
     let hostile = |argument: &std::ffi::OsString| matches!(visible(&argument.to_string_lossy()), Cow::Owned(_));
     if std::env::args_os().any(|argument| hostile(&argument)) {
         // the message repeats the argument: a file name must not be able to start a line of its own, or a command
-        bail!("{}", styled.to_string().trim_start_matches("error: "));
+        bail!("{}{}", styled.to_string().trim_start_matches("error: "), hint.unwrap_or_default());
     }
     let _ = io::stderr().write_all(text.as_bytes());
+    if let Some(hint) = hint {
+        exit::print_note(&hint);
+    }
     Ok(exit::FAILED)
+}
+
+/// What somebody may have meant whose command line is none: an audit, or a path that looks like an option.
+fn hint(kind: ErrorKind) -> Option<String> {
+    let arguments: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    let there = |argument: &&std::ffi::OsString| Path::new(argument).symlink_metadata().is_ok();
+    let dashed = arguments
+        .iter()
+        .filter(|_| kind == ErrorKind::UnknownArgument)
+        .find(|argument| argument.as_encoded_bytes().starts_with(b"-") && there(argument));
+    if let Some(dashed) = dashed {
+        let dashed = dashed.to_string_lossy();
+        return Some(format!(
+            "a path that begins with '-' is taken for an option; write it as ./{dashed} (a glob as ./*)"
+        ));
+    }
+    let first = arguments.first().filter(there).filter(|_| kind == ErrorKind::InvalidSubcommand)?.to_string_lossy();
+    Some(format!("to audit it: toolreplay audit {first}"))
 }
 
 /// Prints text and nothing else.

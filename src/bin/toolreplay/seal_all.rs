@@ -8,6 +8,7 @@ use crate::guard::{self, Writes};
 use crate::import::{self, Written};
 use crate::inputs::{self, Surroundings};
 use crate::output;
+use crate::progress;
 use crate::signing::Signers;
 use crate::sources::{self, Sources};
 use anyhow::{Context as _, anyhow, bail};
@@ -45,18 +46,22 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
         fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     copies.iter().try_for_each(|copy| signers.check(copy))?;
-    let mut outcomes = Vec::new();
-    for (input, copy) in found.inputs.iter_mut().zip(&copies) {
-        let outcome = sealed(input, copy, &args.importing, common)?;
-        if let Some(chain) = outcome.chain.as_ref().filter(|chain| chain.broken.is_none()) {
-            signers.sign(copy, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
+    let outcomes = progress::tracked("sealing", found.inputs.len(), |tracker| {
+        let mut outcomes = Vec::new();
+        for (input, copy) in found.inputs.iter_mut().zip(&copies) {
+            let outcome = sealed(input, copy, &args.importing, common)?;
+            if let Some(chain) = outcome.chain.as_ref().filter(|chain| chain.broken.is_none()) {
+                signers.sign(copy, &Sealed { links: chain.links, head: chain.head.clone() }, common.threads())?;
+            }
+            if outcome.chain.is_some() {
+                // what is said of a chain is said of the file it stands in
+                *input = place.input(copy);
+            }
+            outcomes.push(outcome);
+            tracker.one_more();
         }
-        if outcome.chain.is_some() {
-            // what is said of a chain is said of the file it stands in
-            *input = place.input(copy);
-        }
-        outcomes.push(outcome);
-    }
+        anyhow::Ok(outcomes)
+    })?;
     let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
     let mut report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
     attest::subjects(&mut report, &found.inputs, &targets);

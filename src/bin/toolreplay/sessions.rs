@@ -39,10 +39,14 @@ pub(crate) fn each(
     mut take: impl FnMut(usize, Result<Option<Session>, Failure>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let options = importing.options();
-    progress::counted(what, inputs.len(), |done| {
+    progress::tracked(what, inputs.len(), |tracker| {
         for (at, input) in inputs.iter().enumerate() {
-            take(at, session::read(input, &options, ruleset, common.threads()))?;
-            done(at + 1);
+            let opened = input.open().map_err(|error| Failure::of_file(format!("cannot be opened: {error}")));
+            let read = opened.and_then(|source| {
+                session::read_source(input, tracker.counting(source), &options, ruleset, common.threads())
+            });
+            take(at, read)?;
+            tracker.one_more();
         }
         Ok(())
     })
