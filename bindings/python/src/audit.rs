@@ -1,7 +1,7 @@
 //! Auditing: transcripts in, reports out.
 
 use crate::input::{self, Source};
-use crate::report::Report;
+use crate::report::{Again, Report};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -88,7 +88,6 @@ pub(crate) fn audit(
         today: Some(today()),
         baseline: known,
         baseline_path: baseline.map(|path| path.display().to_string()).unwrap_or_default(),
-        ..Settings::everything()
     };
     let trust = trust.map(Trust::parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
     let signing = Some(Signing { trust, required: require_signature });
@@ -229,7 +228,8 @@ fn run(
         if let Some(scope) = &scope {
             report.held_against(scope);
         }
-        Report { report, scope: held, unopened }
+        let again = (command == Command::Audit).then_some(Again { sources, inputs, plan });
+        Report { report, scope: held, unopened, again }
     };
     if is_small {
         return Ok(py.detach(work));

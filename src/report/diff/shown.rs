@@ -15,6 +15,9 @@ const SHOWN: usize = 1_000;
 /// The longest name of a tool or an agent that is shown, in characters.
 const NAME: usize = 80;
 
+/// Where two sessions part: how, the call of each, and what their answers differ in.
+pub(super) type Parting = (Divergence, Option<Place>, Option<Place>, Option<Difference>);
+
 /// What is shown of a comparison.
 #[derive(Debug)]
 pub struct DiffReport {
@@ -22,7 +25,7 @@ pub struct DiffReport {
     pub(super) b: Side,
     pub(super) verdict: Verdict,
     pub(super) tally: Tally,
-    pub(super) first: Option<(Divergence, Option<Place>, Option<Place>, Option<Difference>)>,
+    pub(super) first: Option<Parting>,
     /// Differences, with how many calls are the same before each.
     pub(super) rows: Vec<Row>,
     /// The calls that are the same behind the last of them.

@@ -26,6 +26,8 @@ fn what_fires() {
         ("cd /srv/www; rm --recursive --force site", RM_OUTSIDE),
         ("D=/srv/www; rm -Rf \"$D/site\"", RM_OUTSIDE),
         ("rm -fr -- ~/Documents/x", RM_OUTSIDE),
+        // what an agent keeps of its sessions, in a folder called after another one
+        ("rm -rf ~/.claude/projects/-tmp-some-repo/", RM_OUTSIDE),
         ("/bin/rm -rf /srv/x", RM_OUTSIDE),
         ("\\rm -rf /srv/x", RM_OUTSIDE),
         ("'rm' -rf '/srv/x'", RM_OUTSIDE),
