@@ -67,7 +67,7 @@ fn no_hidden_character_and_no_foreign_command_gets_out() {
 #[test]
 fn text_lines_start_with_our_own_words() {
     for line in report("text").lines().filter(|line| !line.is_empty()) {
-        let starts = ["error[", "warning[", "note[", "  --> ", "audit: ", "coverage: ", "help: "];
+        let starts = ["error[", "warning[", "note[", "  --> ", "   | ", "   = ", "audit: ", "coverage: ", "help: "];
         assert!(starts.iter().any(|start| line.starts_with(start)), "{line}");
     }
     for (args, starts) in [
