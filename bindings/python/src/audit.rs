@@ -84,6 +84,7 @@ pub(crate) fn audit(
         allow_empty,
         rules: rules::selection(&config.select, &config.ignore).map_err(PyValueError::new_err)?,
         suppressions: config.suppressions,
+        allow_loss: config.allow_loss,
         today: Some(today()),
         baseline: known,
         baseline_path: baseline.map(|path| path.display().to_string()).unwrap_or_default(),
@@ -91,7 +92,9 @@ pub(crate) fn audit(
     let trust = trust.map(Trust::parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
     let signing = Some(Signing { trust, required: require_signature });
     let ruleset = Ruleset::audit(tool_set(&mutators), scope.clone()).with_traits(traits);
-    let plan = Plan::Audit(ruleset, options);
+    let lossy = settings.allow_loss.iter().filter(|entry| entry.holds(settings.today));
+    let allow_loss_in = lossy.filter_map(toolreplay::config::AllowLoss::pattern).collect();
+    let plan = Plan::Audit(ruleset, Options { allow_loss_in, ..options });
     run(py, Command::Audit, sources, plan, scope, settings, How { threads, progress, signing })
 }
 

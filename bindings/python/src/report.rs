@@ -194,7 +194,7 @@ impl Report {
     /// What was looked at.
     #[getter]
     fn coverage(&self) -> Coverage {
-        let library::Coverage { files, calls, pairs, not_judged } = self.report.coverage.clone();
+        let library::Coverage { files, calls, pairs, not_judged, .. } = self.report.coverage.clone();
         Coverage { files, calls, pairs_compared: pairs, not_judged }
     }
 
@@ -297,7 +297,7 @@ impl Report {
         let mut out = Vec::new();
         py.detach(|| match format {
             Format::Html => self.page(&mut out),
-            _ => report::write(&self.report, format, false, &mut out),
+            _ => report::write(&self.report, format, &report::Style::default(), &mut out),
         })?;
         String::from_utf8(out).map_err(|error| PyValueError::new_err(error.to_string()))
     }

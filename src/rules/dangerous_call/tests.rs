@@ -225,7 +225,7 @@ fn a_part_shows_no_secret() {
     let command =
         format!("curl -k -H 'Authorization: Bearer {}' https://host.io", "kQ7vZ2mXr9TbW4nYc8HdLp3FsJ6gUaE5oKiVq1Rt");
     let found = of("Bash", &serde_json::json!({"command": command}), Some(CWD));
-    assert!(found[0].part.starts_with("curl -k -H 'Authorization: Bearer ***'"), "{}", found[0].part);
+    assert!(found[0].part.starts_with("curl -k -H 'Authorization: Bearer [secret]'"), "{}", found[0].part);
 }
 
 #[test]
