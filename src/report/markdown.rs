@@ -67,7 +67,7 @@ fn worst(report: &Report, findings: &[Reported<'_>], out: &mut dyn Write) -> io:
         }
         let finding = reported.finding;
         let (tool, call) = (cell(finding.tool_text()), cell(&excerpt.call.text));
-        write!(out, "- {} {}, {}: {tool} {call}", finding.level, finding.rule.id, place(report, *reported))?;
+        write!(out, "- {} {}, {}, {tool} {call}", finding.level, finding.rule.id, place(report, *reported))?;
         if let Some(difference) = &excerpt.difference {
             let (before, now) = (cell(&difference.before.text), cell(&difference.now.text));
             write!(out, "; the answer was {before}, and is {now}")?;
