@@ -10,6 +10,7 @@ use super::settings::Settings;
 use super::suppress::FindingFilter;
 use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level};
+use crate::formats::Unjudged;
 use crate::rules::{MALFORMED_TRANSCRIPT, PERMISSION_OVERREACH, Selection, call_rules, guards_evidence};
 use crate::sanitize::{clip, visible};
 use crate::scope::{Applied, Remark, RemarkKind};
@@ -202,7 +203,9 @@ impl Report {
             Verdict::Failed
         } else if filter.fails {
             Verdict::Findings
-        } else if (coverage.calls == 0 || nothing_judged(&files) || !judges_calls && !files.iter().any(has_chain))
+        } else if (coverage.calls == 0
+            || nothing_judged(&files, scope)
+            || !judges_calls && !files.iter().any(has_chain))
             && !settings.allow_empty
         {
             Verdict::Inconclusive
@@ -388,11 +391,18 @@ fn has_chain(file: &FileReport) -> bool {
     file.chain.is_some()
 }
 
-/// Whether there were calls, and of none it is known what it was called with.
-fn nothing_judged(files: &[FileReport]) -> bool {
-    let judged = || files.iter().filter(|file| file.is_judged() && !file.aside && file.calls > 0);
-    judged().next().is_some()
-        && judged().all(|file| file.import.as_ref().is_some_and(|import| import.unjudged.args_unknown >= file.calls))
+/// Whether there were calls, and nothing of them was judged: of none it is known what it was called with, or there is no
+/// scope to hold them against, calls were made again, and the recorder kept no answer that could be compared.
+fn nothing_judged(files: &[FileReport], scope: bool) -> bool {
+    let is_blank = |file: &FileReport| {
+        let Some(Unjudged { args_unknown, truncated, pairs, .. }) = file.import.as_ref().map(|import| import.unjudged)
+        else {
+            return false;
+        };
+        args_unknown >= file.calls || (!scope && pairs > 0 && truncated >= file.calls)
+    };
+    let mut judged = files.iter().filter(|file| file.is_judged() && !file.aside && file.calls > 0).peekable();
+    judged.peek().is_some() && judged.all(is_blank)
 }
 
 /// Findings about files that are none of the inputs.

@@ -87,7 +87,7 @@ fn nothing_left_to_judge_by_is_no_pass() {
         (vec!["--select", "no-such-rule"], "no rule is called 'no-such-rule'; there are bad-signature, "),
         (vec!["--ignore", "dangerous-call/no-such"], "no rule is called"),
         // seals alone would be judged, and there are none
-        (vec!["--select", "broken-link"], "found no call to audit"),
+        (vec!["--select", "broken-link"], "nothing of the calls was judged"),
     ] {
         let ran = project.run(&[&["a.jsonl"], &args[..]].concat());
         assert_eq!(ran.code, 2, "{args:?}: {ran:?}");

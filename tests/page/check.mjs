@@ -48,8 +48,10 @@ const opened = async (path, options = {}) => {
     noise.push(`shows a dialog: ${dialog.message()}`);
     dialog.dismiss();
   });
+  const from = performance.now();
   await page.goto(pathToFileURL(path).href);
   await page.waitForSelector('html[data-ready="true"]', { state: 'attached' });
+  page.took = performance.now() - from;
   page.noise = noise;
   page.close = () => context.close();
   return page;
@@ -353,7 +355,7 @@ const otherPages = async () => {
   const clean = join(work, 'clean.html');
   view(['samples/session-clean.jsonl', '--output', clean]);
   const page = await opened(clean);
-  check((await page.textContent('#verdict')).startsWith('No findings in'), 'a clean run says so');
+  equal(await page.textContent('#verdict'), 'No findings in 4 calls, permissions not judged', 'a clean run says so');
   check((await page.textContent('#said')).includes('permissions, for no scope was given'), 'and what was not judged');
   quiet(page, 'a clean run');
   await page.close();
@@ -372,6 +374,21 @@ const otherPages = async () => {
   check((await part.textContent('#verdict')).startsWith('Not everything could be judged'), 'a broken recording says so first');
   check((await part.textContent('#troubles')).includes('damaged.jsonl'), 'and where');
   await part.close();
+  const none = join(work, 'none.html');
+  writeFileSync(join(work, 'none.jsonl'), '');
+  view([join(work, 'none.jsonl'), '--output', none], 2);
+  const empty = await opened(none);
+  equal(await empty.textContent('#verdict'), 'No call to judge', 'a recording without a call');
+  for (const key of ['j', 'k', 'n', 'p', 'f', '+', 'End']) await empty.keyboard.press(key);
+  quiet(empty, 'no call');
+  await empty.close();
+  const agents = Array.from({ length: 400 }, (_, n) => `{"index":${n},"tool":"t","args":{"n":${n}},"response":{"$import":{"agent":"a${n}"},"n":1}}`);
+  const crowd = await opened(made('crowd', `${agents.join('\n')}\n`));
+  check((await crowd.textContent('#labels')).includes('220 agents more'), 'very many agents');
+  await crowd.evaluate(() => choose(399, true));
+  await detail(crowd);
+  quiet(crowd, 'very many agents');
+  await crowd.close();
   const ran = spawnSync(binary, ['audit', '--no-config', SAMPLE, '--report', `html=${join(work, 'audit.html')}`], { cwd: root, encoding: 'utf8' });
   check(ran.status === 1, `audit with a page ends with ${ran.status}`);
   const audited = await opened(join(work, 'audit.html'));
@@ -407,24 +424,37 @@ const picture = async () => {
   if (mode === '--picture') copyFileSync(join(work, 'page.png'), join(root, 'docs/page.png'));
 };
 
+/** How large pages are and how long they take to open; beside another program's page where CLAUDE_CODE_LOG names it. */
 const bench = async () => {
+  const packed = (command) => Number(spawnSync('bash', ['-c', `${command} | gzip -6 | wc -c`], { encoding: 'utf8' }).stdout);
+  const median = (times) => Math.round(times.sort((a, b) => a - b)[Math.floor(times.length / 2)]);
   for (const [calls, bytes] of [[5_000, 4_000], [10_000, 10_000]]) {
+    let from = performance.now();
     const path = made('bench', large(calls, bytes));
+    const making = Math.round(performance.now() - from);
     const times = [];
     for (let turn = 0; turn < 5; turn += 1) {
-      const from = performance.now();
       const page = await opened(path);
-      times.push(performance.now() - from);
+      times.push(page.took);
       await page.close();
     }
-    times.sort((a, b) => a - b);
-    const page = await opened(path);
-    const shown = await page.evaluate(async () => (await Promise.all([...Array(document.querySelectorAll('script[id^=c]').length).keys()].map((n) => unpack(`c${n}`)))).reduce((sum, part) => sum + part.length, 0));
-    await page.close();
-    writeFileSync(join(work, 'shown.bin'), '');
-    const packed = Number(spawnSync('bash', ['-c', `gzip -6 -c '${join(work, 'bench.jsonl')}' | wc -c`], { encoding: 'utf8' }).stdout);
-    const size = statSync(path).size;
-    console.log(`${calls} calls, ${shown} bytes shown: page ${size} bytes, recording with gzip ${packed}, ratio ${(size / packed).toFixed(2)}; opens in ${times[2].toFixed(0)} ms (median of 5)`);
+    const recording = join(work, 'bench.jsonl');
+    const [size, shown] = [statSync(path).size, packed(`'${binary}' import '${recording}' 2>/dev/null`)];
+    console.log(`${calls} calls, a recording of ${statSync(recording).size} bytes: made in ${making} ms, ${size} bytes, ${(size / shown).toFixed(2)} times what it shows with gzip; open in ${median(times)} ms`);
+    if (!process.env.CLAUDE_CODE_LOG) continue;
+    const other = join(work, 'other.html');
+    from = performance.now();
+    spawnSync(process.env.CLAUDE_CODE_LOG, [recording, '--output', other], { encoding: 'utf8' });
+    const took = Math.round(performance.now() - from);
+    const loads = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      const page = await browser.newPage();
+      from = performance.now();
+      await page.goto(pathToFileURL(other).href, { timeout: 120_000 });
+      loads.push(performance.now() - from);
+      await page.close();
+    }
+    console.log(`  claude-code-log: made in ${took} ms, ${statSync(other).size} bytes; open in ${median(loads)} ms`);
   }
 };
 

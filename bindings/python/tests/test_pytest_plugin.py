@@ -125,6 +125,7 @@ def test_the_fixture(tmp_path):
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "."]
     ran = subprocess.run(call, cwd=tmp_path, env={**environment, "PYTHONPATH": "."}, capture_output=True, text=True)
     assert "8 failed, 7 passed" in ran.stdout, ran.stdout
+    assert "toolreplay: clean, permissions not judged, in 1 test (no scope was given)" in ran.stdout, ran.stdout
     assert "permission-overreach: tool 'delete' is not in the declared scope for agent 'reader'" in ran.stdout
     assert "1 recorded tool call(s); not judged: " in ran.stdout and "1 call whose result the recorder cut" in ran.stdout
     assert "redundant-call: tool 'read' repeats the identical call at index 0" in ran.stdout

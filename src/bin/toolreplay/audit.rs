@@ -161,9 +161,10 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     let code = output::finish_showing(&report, &targets, found.alone, common, options, &mut sessions)?;
     output::say_remarks(&report, &targets);
     if report.verdict == Verdict::Inconclusive {
-        exit::print_error(match args.reports.page {
-            Some(_) => "found no call to show; check the paths",
-            None => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+        exit::print_error(match (report.coverage.calls, &args.reports.page) {
+            (0, Some(_)) => "found no call to show; check the paths",
+            (0, None) => "found no call to audit; check the paths, or say --allow-empty if that is meant",
+            _ => "nothing of the calls was judged: see the coverage, or say --allow-empty if that is meant",
         });
         left_out.way_out().iter().for_each(|how| exit::print_note(how));
     }

@@ -3,7 +3,7 @@
 
 use super::mask::Masking;
 use super::pack::Packer;
-use crate::audit::{Failure, FileReport, Report, Verdict};
+use crate::audit::{Command, Failure, FileReport, Report, Verdict};
 use crate::call::{Effect, Print, ResultState};
 use crate::excerpt;
 use crate::finding::{Finding, Level};
@@ -178,8 +178,16 @@ impl<'r> Index<'r> {
             (Verdict::Failed, _) => (format!("Not everything could be judged: {found}"), "error"),
             (Verdict::Inconclusive, _) => ("No call to judge".to_owned(), "warning"),
             (Verdict::Findings | Verdict::Clean, Some(worst)) => (found, worst.name()),
+            // what nobody asked for is no pass
+            (Verdict::Findings | Verdict::Clean, None) if self.no_scope() => {
+                (format!("{}, permissions not judged", capital(&found)), "fine")
+            }
             (Verdict::Findings | Verdict::Clean, None) => (capital(&found), "fine"),
         }
+    }
+
+    fn no_scope(&self) -> bool {
+        self.report.command == Command::Audit && self.report.scope.is_none()
     }
 
     /// The gravest findings, each in words.

@@ -3,6 +3,8 @@
 
 const LANE = 22;
 const NARROWEST = 2;
+/** Lanes that are drawn: a canvas has its limits. */
+const MOST_LANES = 180;
 const timeline = { byTime: false, zoom: 1, axis: null, colors: null };
 
 /** Where each call begins and ends, from 0 to 1. */
@@ -62,10 +64,9 @@ const paintTimeline = () => {
   const { calls, index, levels } = state;
   const [scroll, canvas] = [byId('scroll'), byId('canvas')];
   const width = Math.max(50, scroll.clientWidth);
-  const height = Math.max(1, index.lanes.length) * LANE;
+  const lanes = Math.min(index.lanes.length, MOST_LANES);
   const ratio = window.devicePixelRatio || 1;
-  // a browser refuses larger ones
-  const tall = Math.min(height, Math.floor(16000 / ratio));
+  const tall = Math.max(1, lanes) * LANE;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(tall * ratio);
   canvas.style.width = `${width}px`;
@@ -80,7 +81,7 @@ const paintTimeline = () => {
   const x = (place) => place * whole + shift;
   ink.strokeStyle = colors.line;
   ink.lineWidth = 1;
-  for (let lane = 0; lane < index.lanes.length; lane += 1) {
+  for (let lane = 0; lane < lanes; lane += 1) {
     ink.beginPath();
     ink.moveTo(0, lane * LANE + LANE - 0.5);
     ink.lineTo(width, lane * LANE + LANE - 0.5);
@@ -191,7 +192,7 @@ const setAxis = (byTime) => {
 
 const startTimeline = () => {
   const { calls, index } = state;
-  const labels = index.lanes.map((lane, place) => {
+  const labels = index.lanes.slice(0, MOST_LANES).map((lane, place) => {
     const label = put(make('button'), laneName(place));
     label.setAttribute('aria-pressed', 'false');
     label.title = plain(`${laneName(place)}: ${counted(lane.calls, 'call')}`);
@@ -203,6 +204,8 @@ const startTimeline = () => {
     });
     return label;
   });
+  const more = index.lanes.length - labels.length;
+  if (more > 0) labels.push(make('p', 'empty', `${counted(more, 'agent')} more: choose one by the filter`));
   byId('labels').replaceChildren(...labels);
   const used = EFFECTS.filter((_, effect) => calls.effect.includes(effect));
   const key = (kind, text) => make('span', 'key', make('i', kind), ` ${text}`);

@@ -16,6 +16,8 @@ from .tracing import ExecutionRecorder
 F = TypeVar("F", bound=Callable[..., Any])
 _MISSING: Any = object()
 _LEVELS = ("note", "warning", "error")
+# what is noted of a test that passed, and said once at the end
+_PROPERTY = "toolreplay"
 # calls that are shown where a test fails for another reason
 _SHOWN = 40
 
@@ -27,8 +29,14 @@ class UnseenCallsWarning(UserWarning):
 class RecordedTools:
     """What the fixture `recorded_tools` gives to a test."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, config: pytest.Config | None = None) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        config: pytest.Config | None = None,
+        properties: list[tuple[str, object]] | None = None,
+    ) -> None:
         self.recorder = ExecutionRecorder()
+        self._properties = [] if properties is None else properties
         self._monkeypatch = monkeypatch
         self._config = config
         self._bindings: list[Any] = []
@@ -108,6 +116,9 @@ class RecordedTools:
             if report.verdict_detail != "clean" and calls and not any(map(_is_whole, calls)):
                 why = "; ".join(report.coverage.not_judged)
                 pytest.fail(f"inconclusive: no call could be compared, and no scope was given: {why}", pytrace=False)
+            said = (_PROPERTY, report.verdict_detail)
+            if calls and report.verdict_detail != "clean" and said not in self._properties:
+                self._properties.append(said)
             return
         findings = list(report.findings)
         head = f"{len(findings)} finding(s) in {len(calls)} recorded tool call(s)"
@@ -228,4 +239,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture
 def recorded_tools(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> RecordedTools:
     """Records the calls of the tools that are given to `wrap` or `patch`."""
-    return RecordedTools(monkeypatch, request.config)
+    return RecordedTools(monkeypatch, request.config, request.node.user_properties)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says in how many tests calls were clean as far as they were judged."""
+    passed = terminalreporter.getreports("passed")
+    found = [
+        value for report in passed if report.when == "call" for name, value in report.user_properties if name == _PROPERTY
+    ]
+    for verdict in sorted({str(value) for value in found}):
+        count = sum(value == verdict for value in found)
+        terminalreporter.write_line(f"toolreplay: {verdict}, in {count} test{'s' if count > 1 else ''} (no scope was given)")
