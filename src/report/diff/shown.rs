@@ -22,11 +22,20 @@ pub struct DiffReport {
     pub(super) b: Side,
     pub(super) verdict: Verdict,
     pub(super) tally: Tally,
-    pub(super) first: Option<(Divergence, Option<Place>, Option<Place>, Option<Difference>)>,
+    pub(super) first: Option<First>,
     /// Differences, with how many calls are the same before each.
     pub(super) rows: Vec<Row>,
     /// The calls that are the same behind the last of them.
     pub(super) same_at_end: u64,
+}
+
+/// Where two sessions part first.
+#[derive(Debug)]
+pub(super) struct First {
+    pub(super) divergence: Divergence,
+    pub(super) a: Option<Place>,
+    pub(super) b: Option<Place>,
+    pub(super) difference: Option<Difference>,
 }
 
 /// One session.
@@ -74,9 +83,9 @@ impl DiffReport {
             None => None,
             Some(divergence) => {
                 let at = divergence.index;
-                let places = (place(a, Some(at), true)?, place(b, Some(at), true)?);
                 let difference = if divergence.answer { parted(a, at, b, at)? } else { None };
-                Some((divergence, places.0, places.1, difference))
+                let (a, b) = (place(a, Some(at), true)?, place(b, Some(at), true)?);
+                Some(First { divergence, a, b, difference })
             }
         };
         let (mut rows, mut same_before) = (Vec::new(), 0);
