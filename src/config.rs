@@ -55,6 +55,8 @@ pub struct Config {
     pub max_unpacked: Option<String>,
     /// Findings that are known and accepted.
     pub suppressions: Vec<Suppression>,
+    /// Recordings of which a part may be missing.
+    pub allow_loss: Vec<AllowLoss>,
     /// What is known of tools, by name or glob; of several that fit a tool the later ones win.
     #[schemars(with = "std::collections::BTreeMap<String, Tool>")]
     pub tools: Tools,
@@ -211,6 +213,48 @@ pub struct Suppression {
     pub expires: Option<Date>,
 }
 
+/// Recordings that are accepted although a part of them cannot be read, or a result has no call. What they lack is counted
+/// all the same.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AllowLoss {
+    /// A glob over the recording's path from the root of the repository; `**` spans folders.
+    pub path: String,
+    /// Why the loss is accepted.
+    pub reason: String,
+    /// The last day (YYYY-MM-DD, UTC) on which it is.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub expires: Option<Date>,
+}
+
+impl AllowLoss {
+    /// What makes the entry unusable.
+    fn fault(&self) -> Option<String> {
+        if self.reason.trim().is_empty() {
+            return Some("an entry of 'allow-loss' needs a reason".to_owned());
+        }
+        path_glob(&self.path).err().map(|error| format!("'path' is no valid glob: {error}"))
+    }
+
+    /// Whether it is in force.
+    #[must_use]
+    pub fn holds(&self, today: Option<Date>) -> bool {
+        self.expires.zip(today).is_none_or(|(expires, today)| today <= expires)
+    }
+
+    /// The glob. The configuration was refused if there is none.
+    #[must_use]
+    pub fn pattern(&self) -> Option<glob::Pattern> {
+        path_glob(&self.path).ok()
+    }
+}
+
+/// A glob over paths as they are written from the root of the repository.
+fn path_glob(path: &str) -> Result<glob::Pattern, glob::PatternError> {
+    glob::Pattern::new(path.strip_prefix("./").unwrap_or(path))
+}
+
 /// A day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
@@ -297,7 +341,12 @@ impl Config {
         }
         for (place, suppression) in config.suppressions.iter().enumerate() {
             if let Some(what) = suppression.fault() {
-                return Err(ConfigError::at(text, suppression_offset(text, place), what));
+                return Err(ConfigError::at(text, header_offset(text, "[[suppressions]]", place), what));
+            }
+        }
+        for (place, entry) in config.allow_loss.iter().enumerate() {
+            if let Some(what) = entry.fault() {
+                return Err(ConfigError::at(text, header_offset(text, "[[allow-loss]]", place), what));
             }
         }
         Ok(config)
@@ -321,9 +370,9 @@ fn key_offset(text: &str, key: &str) -> usize {
     if before < text.len() { before } else { 0 }
 }
 
-/// Where the header of a suppression stands.
-fn suppression_offset(text: &str, place: usize) -> usize {
-    text.match_indices("[[suppressions]]").nth(place).map_or(0, |(offset, _)| offset)
+/// Where the header of an entry stands.
+fn header_offset(text: &str, header: &str, place: usize) -> usize {
+    text.match_indices(header).nth(place).map_or(0, |(offset, _)| offset)
 }
 
 impl Suppression {
@@ -414,6 +463,10 @@ mod tests {
             ("[[suppressions]]\nrule = \"malformed-transcript\"\nreason = \"r\"\n", 1, "cannot be suppressed"),
             ("[[suppressions]]\nrule = \"policy-changed\"\nreason = \"r\"\n", 1, "cannot be suppressed"),
             ("[[suppressions]]\ntool = \"t\"\nreason = \"r\"\nexpires = 2030-01-01T00:00:00Z\n", 4, "expected a date"),
+            ("\n[[allow-loss]]\npath = \"a\"\nreason = \"\"\n", 2, "needs a reason"),
+            ("[[allow-loss]]\npath = \"[\"\nreason = \"r\"\n", 1, "no valid glob"),
+            ("[[allow-loss]]\nreason = \"r\"\n", 1, "missing field `path`"),
+            ("allow-loss = true\n", 1, "invalid type"),
         ] {
             let error = Config::parse(text).unwrap_err();
             assert!(error.line == line && error.what.contains(what), "{text}: {error}");

@@ -4,6 +4,7 @@
 //! the calls to a `Judge` in the order of the recording. What is kept of a call is of fixed size.
 
 use crate::call::{Call, Key, Print, ResultState};
+use crate::excerpt::{self, Excerpt, Focus};
 use crate::finding::{Finding, Fingerprint, Level, Place, Rule, SourceFile, ToolName};
 use crate::json::view::Value;
 use crate::rules::{
@@ -163,6 +164,10 @@ pub struct Judgement {
     pub pairs: u64,
     /// Identical calls that could not be compared, because one of the two results is not known.
     pub unknown_pairs: u64,
+    /// Calls that were made before, whether the two answers could be compared or not.
+    pub repeats: u64,
+    /// Calls of which the tool said that they failed, and those that never ran.
+    pub failed: u64,
     /// The first index whose answer differed from an earlier identical call's.
     pub divergence: Option<u64>,
     /// Sorted by index, then kind.
@@ -176,6 +181,8 @@ pub struct Judgement {
 pub(crate) struct Subject {
     /// The arguments that make a difference, in canonical form.
     pub(crate) args: Vec<u8>,
+    /// All of them, where that is more.
+    pub(crate) whole: Option<Vec<u8>>,
     /// The tool's name as a JSON string in canonical form.
     pub(crate) tool: Vec<u8>,
     /// The length of the line, or of the call within it, in UTF-16 code units; 0 if unknown.
@@ -199,6 +206,8 @@ pub(crate) struct Judge<'r> {
     drafts: Vec<Draft>,
     findings: Vec<Finding>,
     tools: HashMap<Box<[u8]>, Arc<ToolName>>,
+    /// Findings that have an excerpt.
+    excerpts: usize,
     /// The drafts of what stands in several calls of a tool, by the rule and the number that they have in common.
     same: HashMap<(&'static str, u64, Arc<ToolName>), usize>,
     /// How often each rule fired on each call: one map a rule, calls by half their print.
@@ -223,6 +232,7 @@ impl<'r> Judge<'r> {
             drafts: Vec::new(),
             findings: Vec::new(),
             tools: HashMap::new(),
+            excerpts: 0,
             same: HashMap::new(),
             occurrences: HashMap::new(),
         }
@@ -240,6 +250,7 @@ impl<'r> Judge<'r> {
         subject: impl FnOnce() -> io::Result<Subject>,
     ) -> io::Result<()> {
         let start = self.drafts.len();
+        self.judgement.failed += u64::from(call.failed || !call.ran());
         if self.ruleset.needs.comparison {
             self.compare(call, noted);
         }
@@ -247,7 +258,7 @@ impl<'r> Judge<'r> {
         for (place, spot) in &noted.spots {
             let rule = &self.ruleset.rules[usize::from(*place)];
             if let Some(level) = rule.settle(spot, call, agents) {
-                settled.push((rule.rule(), level, spot));
+                settled.push((rule, level, spot));
             }
         }
         if start == self.drafts.len() && settled.is_empty() {
@@ -257,9 +268,11 @@ impl<'r> Judge<'r> {
         for at in start..self.drafts.len() {
             let (rule, level, related) = (self.drafts[at].rule, self.drafts[at].level, self.drafts[at].related);
             let finding = self.finding(rule, level, call, &subject);
-            self.findings.push(Finding { related, ..finding });
+            let excerpt = self.excerpt(&subject, Focus::default());
+            self.findings.push(Finding { related, excerpt, ..finding });
         }
-        for (rule, level, spot) in settled {
+        for (by, level, spot) in settled {
+            let rule = by.rule();
             // of one tool: what is said of a tool must not be said of another one
             let same = spot.same.map(|same| (rule.id, same, self.tool_name(&subject.tool)));
             if let Some(draft) = same.as_ref().and_then(|same| self.same.get(same).copied()) {
@@ -268,11 +281,13 @@ impl<'r> Judge<'r> {
             }
             self.same.extend(same.map(|same| (same, self.drafts.len())));
             let finding = self.finding(rule, level, call, &subject);
+            let argument = spot.argument.as_ref().map_or("", |argument| &argument.pointer);
+            let excerpt = self.excerpt(&subject, Focus { argument, part: by.part(spot) });
             let mut draft = Draft::about(rule, level, call.place);
             draft.detail = Some(Arc::clone(&spot.detail));
             self.drafts.push(draft);
             let (pattern, argument) = (spot.pattern, spot.argument.clone());
-            self.findings.push(Finding { pattern, argument, ..finding });
+            self.findings.push(Finding { pattern, argument, excerpt, ..finding });
         }
         Ok(())
     }
@@ -293,6 +308,7 @@ impl<'r> Judge<'r> {
         let before = context.index.observe(call, &self.changes);
         self.judgement.pairs += u64::from(before.compared());
         self.judgement.unknown_pairs += u64::from(before.unknown);
+        self.judgement.repeats += u64::from(before.last.is_some());
         for (place, state) in context.states.iter_mut().enumerate() {
             let Some(state) = state else { continue };
             let memo = noted.memos.iter().find(|(rule, _)| usize::from(*rule) == place).map(|(_, memo)| *memo);
@@ -313,6 +329,7 @@ impl<'r> Judge<'r> {
         self.content.update(step.response.bytes());
         let before = self.seed.observe(step);
         self.judgement.pairs += u64::from(before.first.is_some());
+        self.judgement.repeats += u64::from(before.first.is_some());
         if before.first.is_none() {
             return Ok(());
         }
@@ -327,6 +344,13 @@ impl<'r> Judge<'r> {
             self.findings.push(Finding { related: Some(related), ..finding });
         }
         Ok(())
+    }
+
+    /// What was called, as long as there are few findings.
+    fn excerpt(&mut self, subject: &Subject, focus: Focus<'_>) -> Option<Box<Excerpt>> {
+        self.excerpts += 1;
+        let arguments = subject.whole.as_ref().unwrap_or(&subject.args);
+        (self.excerpts <= excerpt::MOST).then(|| Box::new(Excerpt::of(arguments, focus)))
     }
 
     fn finding(&mut self, rule: &'static Rule, level: Level, call: &Call, subject: &Subject) -> Finding {

@@ -1,5 +1,6 @@
 //! Findings and what they are made of. How a finding comes about is the rules' business, how it is shown the reports'.
 
+use crate::excerpt::Excerpt;
 use crate::json::{canonical_string, decode_lossless};
 use crate::sanitize::clip;
 use serde::{Deserialize, Serialize};
@@ -178,6 +179,8 @@ pub struct Finding {
     pub tool: Option<Arc<ToolName>>,
     /// What the rule's message needs besides: an agent's name, an error.
     pub detail: Option<Arc<str>>,
+    /// What was called. Only the first [`crate::excerpt::MOST`] findings of a file have it, and only those about a call.
+    pub excerpt: Option<Box<Excerpt>>,
     /// The same for the same finding in a later run, wherever its line has moved.
     pub fingerprint: Fingerprint,
 }
@@ -205,6 +208,7 @@ impl Finding {
             related_file: None,
             tool: None,
             detail: None,
+            excerpt: None,
             fingerprint,
         }
     }

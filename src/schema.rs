@@ -50,7 +50,7 @@ struct SealedRecord {
 /// The text of a schema, ending in a newline.
 #[must_use]
 pub fn text(name: &str) -> Option<String> {
-    let schema: Schema = match name {
+    let mut schema: Schema = match name {
         "config" => schema_for!(Config),
         "diff" => schema_for!(JsonDiff<'_>),
         "import" => schema_for!(JsonSideReport),
@@ -62,5 +62,7 @@ pub fn text(name: &str) -> Option<String> {
         "transcript" => schema_for!(TranscriptRecord),
         _ => return None,
     };
+    // editors find a schema by its address
+    schema.insert("$id".to_owned(), format!("{}/raw/main/schemas/{name}.json", env!("CARGO_PKG_REPOSITORY")).into());
     serde_json::to_string_pretty(&schema).ok().map(|text| text + "\n")
 }

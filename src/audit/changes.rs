@@ -7,6 +7,7 @@ use super::outcome::{self, Input, Outcome};
 use super::words::plural;
 use crate::finding::{Finding, Fingerprint, Level, Rule};
 use crate::formats;
+use crate::limits::Budget;
 use crate::rules::{POLICY_CHANGED, SEAL_DELETED, SEAL_MISMATCH, SEAL_REWRITTEN, UNREAD_RECORDING};
 use crate::seal::{self, ExtendsError};
 use crate::sealed_pair::{self, CompareError, Difference, Mismatch};
@@ -187,6 +188,8 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
     let places: HashMap<&Path, usize> =
         inputs.iter().enumerate().filter_map(|(place, input)| Some((input.path.as_deref()?, place))).collect();
     let mut changes = Vec::new();
+    // of all that is compared together no more is unpacked than of what is audited
+    let budget = Budget::default();
     for (input, outcome) in inputs.iter().zip(outcomes) {
         let Some(path) = input.path.as_deref().filter(|_| outcome.failure.is_none()) else { continue };
         let sealed = outcome.chain.is_some();
@@ -205,7 +208,7 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
                 continue;
             }
             let (transcript, copy) = if sealed { (other.as_path(), path) } else { (path, other.as_path()) };
-            if let Some(finding) = mismatch(transcript, copy, sealed, contents.is_some()) {
+            if let Some(finding) = mismatch(transcript, copy, sealed, contents.is_some(), &budget) {
                 let (shown, from_root) = (input.shown.clone(), input.from_root.clone());
                 changes.push(Change { shown, from_root, exists: true, finding });
             }
@@ -216,13 +219,17 @@ pub fn mismatches(inputs: &[Input], outcomes: &[Outcome]) -> Vec<Change> {
 
 /// The finding for a transcript and its sealed copy, on the line of the one or the other. `differ`: both were judged, and
 /// their calls are not the same.
-fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool) -> Option<Finding> {
+fn mismatch(transcript: &Path, sealed: &Path, on_sealed: bool, differ: bool, budget: &Budget) -> Option<Finding> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let opened = |path: &Path| File::open(path).and_then(|file| formats::unpacked(Box::new(file)));
+    let opened = |path: &Path| File::open(path).and_then(|file| formats::unpacked(Box::new(file), budget));
     let (one, other) = match (opened(transcript), opened(sealed)) {
         (Ok(one), Ok(other)) => (one, other),
-        // what cannot be opened is reported where it is audited
-        _ => return None,
+        // what was not compared is not known to agree
+        (Err(error), _) | (_, Err(error)) => {
+            let (one, other) = (name(transcript), name(sealed));
+            let detail = format!("{one} cannot be compared with {other}: {error}");
+            return Some(about(&SEAL_MISMATCH, SEAL_MISMATCH.level, &detail, detail.clone()));
+        }
     };
     match sealed_pair::compare(one, other) {
         Ok(None) => None,

@@ -17,6 +17,10 @@ pub struct Coverage {
     pub calls: u64,
     /// Calls whose answer was compared with an earlier identical call's.
     pub pairs: u64,
+    /// Calls that were made before, whether the two answers could be compared or not.
+    pub repeated: u64,
+    /// Whether it was judged what the agent was allowed to call, or nobody would expect it.
+    pub permissions: bool,
     /// What could not be judged and why, one reason an entry.
     pub not_judged: Vec<String>,
 }
@@ -26,6 +30,7 @@ impl Coverage {
         let judged = || files.iter().filter(|file| file.is_judged() && !file.aside);
         let calls = judged().filter(|file| file.repeats.is_none()).map(|file| file.calls).sum();
         let pairs = judged().filter(|file| file.repeats.is_none()).map(|file| file.pairs).sum();
+        let repeated = judged().filter(|file| file.repeats.is_none()).map(|file| file.repeated).sum();
         let mut not_judged = Vec::new();
         let mut say = |count: u64, what: &str, why: &str| {
             if count > 0 {
@@ -40,7 +45,7 @@ impl Coverage {
             "with the calls of an audited transcript",
         );
         if matches!(command, Command::Audit | Command::Replay) {
-            say(calls - pairs, "call", "without an earlier identical call to compare with");
+            say(calls - pairs, "call", NOT_COMPARED);
         }
         let unchecked = |file: &&FileReport| {
             file.signature.as_ref().is_some_and(|checked| checked.standing == Standing::NotChecked)
@@ -70,12 +75,39 @@ impl Coverage {
         }
         say(sum(|import| warned(import, Code::UnreadRecord)), "value", "not understood that may hold a call");
         say(sum(|import| warned(import, Code::SpanLeftOut)), "span", "called like a tool by no known convention");
-        if command == Command::Audit && !scope {
+        let permissions = command != Command::Audit || scope;
+        if !permissions {
             not_judged.push("permissions, for no scope was given".to_owned());
         }
         let read = |file: &FileReport| file.import.as_ref().map_or(1, |import| import.files);
         let files = files.iter().filter(|file| !file.aside).map(read).sum();
-        Coverage { files, calls, pairs, not_judged }
+        Coverage { files, calls, pairs, repeated, permissions, not_judged }
+    }
+}
+
+/// Why the answer of a call was not compared.
+const NOT_COMPARED: &str = "without an earlier identical call to compare with";
+
+impl Coverage {
+    /// What was looked at, in words for people.
+    #[must_use]
+    pub fn looked_at(&self) -> String {
+        let (files, calls) = (plural(self.files, "file"), plural(self.calls, "call"));
+        let compared = match self.pairs {
+            0 if self.calls == 0 => String::new(),
+            0 if self.repeated == 0 => "; none was made twice, so there was nothing to compare".to_owned(),
+            0 => "; no answer could be compared with an earlier one".to_owned(),
+            1 => "; 1 answer was compared with that of an earlier identical call".to_owned(),
+            pairs => format!("; {pairs} answers were compared with those of earlier identical calls"),
+        };
+        format!("{files}, {calls}{compared}")
+    }
+
+    /// What was not judged, in words for people.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        let said = |what: &&String| !(self.repeated == 0 && what.ends_with(NOT_COMPARED));
+        self.not_judged.iter().filter(said).cloned().collect()
     }
 }
 

@@ -24,6 +24,10 @@ pub struct FileReport {
     pub from_root: String,
     /// Records.
     pub calls: u64,
+    /// Calls that failed or never ran.
+    pub failed: u64,
+    /// Calls that were made before.
+    pub repeated: u64,
     /// Calls whose answer was compared with an earlier identical call's.
     pub pairs: u64,
     /// The first index with a `non-determinism` finding, whatever its level.
@@ -55,10 +59,10 @@ impl FileReport {
     }
 }
 
-impl Reported<'_> {
+impl<'r> Reported<'r> {
     /// The path of the file that the finding's line stands in, as the user knows it.
     #[must_use]
-    pub fn path(&self) -> &str {
+    pub fn path(&self) -> &'r str {
         self.finding.file.as_ref().map_or(&self.file.path, |file| &file.shown)
     }
 

@@ -5,6 +5,7 @@
 mod words;
 mod command;
 mod outcome;
+mod answers;
 mod chains;
 mod run;
 mod sessions;

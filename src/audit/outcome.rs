@@ -75,13 +75,15 @@ pub struct Failure {
     pub column: u64,
     /// What is wrong, safe to print.
     pub what: String,
+    /// What to do, in words for people, safe to print; may be empty.
+    pub help: String,
 }
 
 impl Failure {
     /// A failure that has no place in the file.
     #[must_use]
     pub fn of_file(what: String) -> Failure {
-        Failure { file: None, line: 0, column: 0, what }
+        Failure { file: None, line: 0, column: 0, what, help: String::new() }
     }
 }
 

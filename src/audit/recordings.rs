@@ -8,6 +8,7 @@ use super::outcome::detect_layout;
 use crate::finding::{Finding, Level};
 use crate::formats::{self, Opening};
 use crate::json::{self, Scratch};
+use crate::limits::Budget;
 use crate::rules::RECORDING_REWRITTEN;
 use crate::transcript::{Layout, ReadError, Record, Records, utf16_width};
 use std::io::{self, BufReader, Read};
@@ -49,8 +50,9 @@ pub fn recording_kept(
     base: impl Read + Send + 'static,
     head: impl Read + Send + 'static,
 ) -> io::Result<Option<Finding>> {
-    let (was_native, base) = native(formats::unpacked(Box::new(base))?)?;
-    let (is_native, head) = native(formats::unpacked(Box::new(head))?)?;
+    let budget = Budget::default();
+    let (was_native, base) = native(formats::unpacked(Box::new(base), &budget)?)?;
+    let (is_native, head) = native(formats::unpacked(Box::new(head), &budget)?)?;
     let changed = if was_native && is_native { calls(base, head)? } else { text(base, head)? };
     Ok(changed.map(|FirstChange { index, line, width, what }| {
         let detail = format!("it is not the base revision's recording continued: {what}");

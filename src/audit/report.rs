@@ -165,6 +165,8 @@ impl Report {
                 path: input.shown.clone(),
                 from_root: input.from_root.clone(),
                 calls: outcome.judgement.calls,
+                failed: outcome.judgement.failed,
+                repeated: outcome.judgement.repeats,
                 pairs: outcome.judgement.pairs,
                 divergence,
                 chain: outcome.chain,
@@ -186,6 +188,7 @@ impl Report {
         coverage.turned_off(&settings.rules, judges_calls);
         let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref(), &settings.rules);
         let mut remarks = filter.remarks();
+        remarks.extend(accepted(settings, &files));
         if let Some(baseline) = &settings.baseline {
             if let Some(finding) = baseline.dropped(&coverage, &files) {
                 let path = settings.baseline_path.clone();
@@ -366,6 +369,8 @@ fn asides(changes: Vec<Change>, inputs: &[Input], outcomes: &mut [Outcome]) -> V
             path: change.shown,
             from_root: change.from_root,
             calls: 0,
+            failed: 0,
+            repeated: 0,
             pairs: 0,
             divergence: None,
             chain: None,
@@ -408,6 +413,35 @@ fn nothing_judged(files: &[FileReport], scope: bool) -> bool {
 /// Findings about files that are none of the inputs.
 fn beside(changes: Vec<Change>) -> Vec<FileReport> {
     asides(changes, &[], &mut [])
+}
+
+/// What is said of losses that the configuration accepts: how often, and which entries accept none.
+fn accepted(settings: &Settings, files: &[FileReport]) -> Vec<String> {
+    let lossy = |file: &&FileReport| {
+        file.import.as_ref().is_some_and(|import| import.warnings.iter().any(crate::formats::Warning::is_loss))
+    };
+    let mut remarks = Vec::new();
+    for entry in &settings.allow_loss {
+        let (path, reason) = (visible(&entry.path), visible(&entry.reason));
+        if !entry.holds(settings.today) {
+            let expired = entry.expires.map(|day| day.to_string()).unwrap_or_default();
+            remarks.push(format!("allow-loss for '{path}' ({reason}) expired on {expired}; remove it or renew it"));
+            continue;
+        }
+        let options = crate::formats::Options {
+            allow_loss_in: entry.pattern().into_iter().collect(),
+            ..crate::formats::Options::default()
+        };
+        let count = files.iter().filter(lossy).filter(|file| options.accepts_loss(&file.from_root)).count();
+        remarks.push(match count {
+            0 => format!("allow-loss for '{path}' ({reason}) accepted nothing; remove it"),
+            count => {
+                let files = plural(count as u64, "file");
+                format!("allow-loss for '{path}' ({reason}): {files} of which a part is missing")
+            }
+        });
+    }
+    remarks
 }
 
 /// What is said of a seal that was signed before its recording had ended.

@@ -1,5 +1,6 @@
 //! Running one plan over many files.
 
+use super::answers;
 use super::chains;
 use super::outcome::{Failure, Import, Input, Outcome, Source, broken_link, detect_layout};
 use crate::engine::{Judgement, Ruleset};
@@ -7,7 +8,7 @@ use crate::formats::{self, Foreign, Imported, NativeJudge, Opening, Recording, S
 use crate::limits::{Budget, Turns};
 use crate::sanitize::visible;
 use crate::seal::{self, Chain, SeenLinks, Verifier};
-use crate::transcript::{self, Block, Layout, Preceding, ReadError, ScanError, Visit};
+use crate::transcript::{self, Block, Layout, Preceding, ReadError, RecordError, ScanError, Visit};
 use std::convert::Infallible;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -124,7 +125,11 @@ fn one(
 ) -> Outcome {
     let counted = |source| Counted { source, progress };
     let budget = plan.budget().for_input(turns);
-    let within = |options: &formats::Options| formats::Options { budget: budget.clone(), ..options.clone() };
+    let within = |options: &formats::Options| formats::Options {
+        budget: budget.clone(),
+        allow_loss: options.accepts_loss(&input.from_root),
+        ..options.clone()
+    };
     let outcome = source.and_then(|source| match plan {
         Plan::Judge(ruleset, options) => opened(input, source, &within(options)).and_then(|opening| match opening {
             Opening::Native(source) => judged(counted(source), ruleset, threads),
@@ -148,7 +153,15 @@ fn one(
             Opening::Other(stranger) => Ok(Outcome { passed_over: Some(stranger), ..Outcome::default() }),
         }),
     });
-    outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() })
+    let mut outcome = outcome.unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
+    if let Some(failure) = outcome.failure.as_mut().filter(|_| input.path.is_none()) {
+        // there is no file that something could be done with
+        failure.help.clear();
+    }
+    if let Plan::Audit(ruleset, options) = plan {
+        answers::explain(input, ruleset, options, &mut outcome);
+    }
+    outcome
 }
 
 pub(crate) fn open(input: &Input) -> Result<Source, Failure> {
@@ -170,11 +183,20 @@ pub(crate) fn no_recording(unknown: Unknown, threads: usize) -> Result<Outcome, 
     if unknown.is_document() {
         return Err(Failure::of_file(format!("neither a transcript nor a recording: {why}")));
     }
-    let is_json = unknown.is_json();
+    let (is_json, is_text) = (unknown.is_json(), unknown.is_text());
     match seal::check(unknown.source, threads) {
         Ok(()) => Ok(Outcome::default()),
         Err(error) => {
             let mut failure = Failure::from(error);
+            failure.help = match (is_json, is_text) {
+                (_, false) => "it is no text file",
+                (true, true) => "it is JSON about something else",
+                (false, true) => "",
+            }
+            .to_owned();
+            if !failure.help.is_empty() {
+                failure.help.push_str("; name the recording of an agent: 'toolreplay formats' lists what can be read");
+            }
             if is_json {
                 failure.what.push_str(&format!("; nor is it in a format that 'toolreplay formats' lists: {why}"));
             }
@@ -236,7 +258,7 @@ pub(crate) fn lost(imported: &Imported, empty: bool) -> Option<Failure> {
     }
     let (at, what) = imported.loss()?;
     let file = imported.file(at).cloned();
-    Some(Failure { file, line: at.line, column: u64::from(at.column), what })
+    Some(Failure { file, line: at.line, column: u64::from(at.column), ..Failure::of_file(what) })
 }
 
 fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result<Outcome, Failure> {
@@ -245,7 +267,13 @@ fn judged(source: impl Read + Send, ruleset: &Ruleset, threads: usize) -> Result
 }
 
 fn verified(source: impl Read + Send, head: Option<&str>, threads: usize) -> Result<Outcome, Failure> {
-    let mut chain = seal::verify(source, threads)?;
+    let mut chain = seal::verify(source, threads).map_err(|error| {
+        // a record without both of them is one of a transcript
+        let never = RecordError::Missing(vec!["digest", "prev"]);
+        let unsealed = matches!(&error, ReadError::Record { kind, .. } if *kind == never);
+        let help = "it was never sealed; 'toolreplay seal FILE' seals a transcript, 'toolreplay audit FILE' judges it";
+        Failure { help: if unsealed { help.to_owned() } else { String::new() }, ..Failure::from(error) }
+    })?;
     if let Some(head) = head {
         chain.expect_head(head);
     }

@@ -1,7 +1,7 @@
 //! What counts in a run, and what is let pass.
 
 use super::baseline::Baseline;
-use crate::config::{Date, Suppression};
+use crate::config::{AllowLoss, Date, Suppression};
 use crate::finding::Level;
 use crate::rules::Selection;
 
@@ -16,6 +16,9 @@ pub struct Settings {
     pub rules: Selection,
     /// Known and accepted findings.
     pub suppressions: Vec<Suppression>,
+    /// Recordings of which something may be missing. Whether they are is settled where they are read; what is said of it,
+    /// in the report.
+    pub allow_loss: Vec<AllowLoss>,
     /// Today, for suppressions that expire.
     pub today: Option<Date>,
     /// A run without a single call may pass.
@@ -35,6 +38,7 @@ impl Settings {
             min_level: Level::Note,
             rules: Selection::default(),
             suppressions: Vec::new(),
+            allow_loss: Vec::new(),
             today: None,
             allow_empty: true,
             baseline: None,

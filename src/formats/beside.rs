@@ -5,6 +5,7 @@
 
 use super::{open, unread};
 use crate::json::view::{self, Value};
+use crate::limits::Budget;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -24,9 +25,9 @@ const IDS: [&str; 6] = ["id", "tool_use_id", "toolUseId", "tool_call_id", "call_
 ///
 /// # Errors
 /// A read that failed.
-pub fn has_calls_of_its_own(part: &Path, read: &[PathBuf]) -> io::Result<bool> {
+pub fn has_calls_of_its_own(part: &Path, read: &[PathBuf], budget: &Budget) -> io::Result<bool> {
     let mut own = Calls::default();
-    lines(part, |line| {
+    lines(part, budget, |line| {
         match view::only_value(line) {
             Ok(value) => own.add(value, LEVELS),
             Err(_) => own.nameless = true,
@@ -40,7 +41,7 @@ pub fn has_calls_of_its_own(part: &Path, read: &[PathBuf]) -> io::Result<bool> {
         if own.ids.is_empty() {
             break;
         }
-        lines(path, |line| {
+        lines(path, budget, |line| {
             let mut theirs = Calls::default();
             if let Ok(value) = view::only_value(line) {
                 theirs.add(value, LEVELS);
@@ -79,8 +80,8 @@ impl Calls {
 }
 
 /// Hands on the lines of a file, unpacked, while `more` wants them.
-fn lines(path: &Path, mut more: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
-    let mut source = BufReader::new(open::unpacked(Box::new(File::open(path)?))?);
+fn lines(path: &Path, budget: &Budget, mut more: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let mut source = BufReader::new(open::unpacked(Box::new(File::open(path)?), budget)?);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -122,7 +123,11 @@ mod tests {
             (call("a") + "not json\n", true),
         ] {
             let part = file("part.jsonl", &text);
-            assert_eq!(has_calls_of_its_own(&part, &[session.clone(), other.clone()]).unwrap(), own, "{text}");
+            assert_eq!(
+                has_calls_of_its_own(&part, &[session.clone(), other.clone()], &Budget::default()).unwrap(),
+                own,
+                "{text}"
+            );
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::engine::{Noted, Ruleset};
 use crate::finding::ArgumentPlace;
 use crate::json::view::{self, Value};
 use crate::rules::Arguments;
+use std::borrow::Cow;
 
 /// What a call's tool and arguments tell.
 #[derive(Debug, Clone)]
@@ -87,11 +88,15 @@ pub(crate) fn of_call(
     }
 }
 
-/// The arguments that make a difference, in canonical form: what a finding's fingerprint is made of.
-pub(crate) fn subject(ruleset: &Ruleset, profile: &Profile, tool: &str, args: Vec<u8>) -> Vec<u8> {
+/// The arguments that make a difference, in canonical form: what a finding's fingerprint is made of. And all of them,
+/// where that is more.
+pub(crate) fn subject(ruleset: &Ruleset, profile: &Profile, tool: &str, args: Vec<u8>) -> (Vec<u8>, Option<Vec<u8>>) {
     let known = ruleset.traits.of(tool);
     let part = view::only_value(&args).ok().and_then(|value| ruleset.traits.args(&known, value, profile.ignored(tool)));
-    part.unwrap_or(args)
+    match part {
+        Some(part) => (part, Some(args)),
+        None => (args, None),
+    }
 }
 
 /// Looks at a result: a response in canonical form, without what an import put there.
@@ -112,17 +117,30 @@ pub(crate) fn of_result(ruleset: &Ruleset, profile: &Profile, tool: Option<&str>
     }
     let whole = value.get("content").filter(|content| content.is_string()).unwrap_or(value);
     facts.blacked_out = whole.text().len() < 64 && is_blacked_out(whole.text());
-    match profile.words.and_then(|words| words(value)) {
-        Some(Words::Own(text)) => facts.print = key.print_parts(&[&text]),
-        Some(Words::Unchanged) => facts.unchanged = true,
-        None => {
-            let known = tool.map(|tool| ruleset.traits.of(tool)).unwrap_or_default();
-            if let Some(text) = ruleset.traits.response(&known, value) {
-                facts.print = key.print_parts(&[&text]);
-            }
-        }
+    match compared(ruleset, profile, tool, value) {
+        Some(Cow::Owned(text)) => facts.print = key.print_parts(&[&text]),
+        Some(Cow::Borrowed(_)) => {}
+        None => facts.unchanged = true,
     }
     facts
+}
+
+/// The part of a response that makes a difference; `None`: it says no more than that nothing has changed.
+pub(crate) fn compared<'r>(
+    ruleset: &Ruleset,
+    profile: &Profile,
+    tool: Option<&str>,
+    response: Value<'r>,
+) -> Option<Cow<'r, [u8]>> {
+    match profile.words.and_then(|words| words(response)) {
+        Some(Words::Own(text)) => Some(text.into()),
+        Some(Words::Unchanged) => None,
+        None => {
+            let known = tool.map(|tool| ruleset.traits.of(tool)).unwrap_or_default();
+            let part = ruleset.traits.response(&known, response);
+            Some(part.map_or(Cow::Borrowed(response.text()), Cow::Owned))
+        }
+    }
 }
 
 /// Whether somebody put a mark in the place of what a text held.

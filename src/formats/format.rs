@@ -28,8 +28,20 @@ pub struct Options {
     pub parse_json_results: bool,
     /// Lines that could not be read and answers without a call do not fail the file.
     pub allow_loss: bool,
+    /// The same for files whose path from the root of the repository fits one of these.
+    pub allow_loss_in: Vec<glob::Pattern>,
     /// How much is taken in, by all files together that are read with it.
     pub budget: Budget,
+}
+
+impl Options {
+    /// Whether a file, by its path from the root of the repository, may lack something.
+    #[must_use]
+    pub fn accepts_loss(&self, from_root: &str) -> bool {
+        // `*` and `?` stop at `/`, `**` does not
+        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
+        self.allow_loss || self.allow_loss_in.iter().any(|pattern| pattern.matches_with(from_root, options))
+    }
 }
 
 /// Takes the JSON part out of a line.

@@ -38,10 +38,12 @@ mod session;
 mod verdict;
 mod reader;
 mod native;
+mod answers;
 mod calls;
 mod inventory;
 mod write;
 
+pub use answers::{Answers, Differences, in_transcript};
 pub use beside::has_calls_of_its_own;
 pub(crate) use calls::{Recorded, each_record, plain as plain_answer};
 pub use event::Location;

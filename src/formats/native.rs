@@ -228,7 +228,7 @@ impl<'r> NativeJudge<'r> {
         for (ordinal, seed) in seen.seeds.iter().enumerate() {
             let place = Place { index: base.records + ordinal as u64, line: base.lines + u64::from(seed.line) + 1 };
             let step = SeedStep { place, call: seed.call, response: seed.response, mutator: seed.mutator };
-            let subject = || Ok(subject(block, &seed.range, *layout, place.line, scratch, |_, args| args));
+            let subject = || Ok(subject(block, &seed.range, *layout, place.line, scratch, |_, args| (args, None)));
             // a block is in memory: there is nothing that can fail
             let _ = judge.observe_seed(step, subject);
         }
@@ -267,10 +267,10 @@ fn subject(
     layout: Layout,
     line: u64,
     scratch: &mut crate::json::Scratch,
-    part: impl FnOnce(&str, Vec<u8>) -> Vec<u8>,
+    part: impl FnOnce(&str, Vec<u8>) -> (Vec<u8>, Option<Vec<u8>>),
 ) -> Subject {
     let Some(record) = block.record(range, layout, line, scratch) else { return Subject::default() };
     let tool = record.tool().to_vec();
-    let args = part(&decode_lossless(&tool), record.args().to_vec());
-    Subject { args, tool, width: utf16_width(record.text), column: 0, start: 0, file: None }
+    let (args, whole) = part(&decode_lossless(&tool), record.args().to_vec());
+    Subject { args, whole, tool, width: utf16_width(record.text), column: 0, start: 0, file: None }
 }

@@ -29,8 +29,8 @@ pub(crate) fn peek(mut source: Source, most: usize) -> io::Result<(Vec<u8>, Sour
 }
 
 /// The text of a file, or its bytes as they are where there is none to be had.
-pub(crate) fn unpacked(source: Source) -> io::Result<Source> {
-    match open(source, &Budget::default())? {
+pub(crate) fn unpacked(source: Source, budget: &Budget) -> io::Result<Source> {
+    match open(source, budget)? {
         Opened::Text(source, _) | Opened::Zip(source) => Ok(source),
         Opened::Refused(why) | Opened::Other(why) => Err(io::Error::other(why)),
     }

@@ -134,6 +134,14 @@ impl Unknown {
     }
 }
 
+impl Unknown {
+    /// Whether its start is text.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        self.text
+    }
+}
+
 impl std::fmt::Debug for Opening {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -115,7 +115,13 @@ impl Imported {
         }
         let first = lost.iter().map(|warning| warning.first).min().unwrap_or_default();
         let words: Vec<String> = lost.iter().map(|warning| warning.to_string()).collect();
-        Some((first, format!("{}; --allow-loss accepts that", words.join("; "))))
+        // what is missing may have been taken out: that is why it fails
+        let why = match lost.iter().any(|warning| warning.code == Code::OrphanResult) {
+            true => ". A result without its call is an error, because somebody may have taken the call out",
+            false => "",
+        };
+        let way = "To accept what is missing: --allow-loss, or an [[allow-loss]] entry with a path and a reason in toolreplay.toml";
+        Some((first, format!("{}{why}. {way}", words.join("; "))))
     }
 
     /// The file a location is in, if it is not the one that was named.
@@ -195,9 +201,9 @@ impl Imported {
             judge.observe(&call, &names[pair.thread as usize], &noted, || {
                 let mut args = Vec::new();
                 store.get(handle, &mut args)?;
-                let args = facts::subject(ruleset, profile, &decode_lossless(tool), args);
+                let (args, whole) = facts::subject(ruleset, profile, &decode_lossless(tool), args);
                 let (width, column, start) = (at.width, at.column, at.start);
-                Ok(Subject { args, tool: tool.to_vec(), width, column, start, file: file(at) })
+                Ok(Subject { args, whole, tool: tool.to_vec(), width, column, start, file: file(at) })
             })?;
         }
         let mut judgement = judge.judgement(self.order.len() as u64);

@@ -2,6 +2,7 @@
 //! only ever added. `schemas/report.json` is made from these types.
 
 use crate::audit::{Import, Report, Reported};
+use crate::excerpt::{Excerpt, Line};
 use crate::finding::Level;
 use crate::formats::Warning;
 use crate::rules::Decision;
@@ -101,6 +102,8 @@ struct JsonFile {
     path: String,
     /// Calls in it.
     calls: u64,
+    /// Calls that failed or never ran, as far as the recording says.
+    failed_calls: u64,
     /// Calls whose answer was compared with an earlier identical call's.
     pairs_compared: u64,
     /// The first index whose answer differs from an earlier identical call's.
@@ -295,8 +298,85 @@ struct JsonFinding {
     /// What in a scope of version 2 decided; the pattern is the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<JsonDecision>,
+    /// What was called; left out where the finding is about no call, or not among the first 1,000 of its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excerpt: Option<JsonExcerpt>,
+    /// The address of the page that says what the rule means and what to do.
+    help: String,
     /// The same for the same finding in later runs, wherever its line moves.
     fingerprint: String,
+}
+
+/// What was called, on one line.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonExcerpt {
+    /// The argument that is shown, as a JSON Pointer; empty: all arguments.
+    argument: String,
+    /// What it says: secrets masked, hidden characters as escapes, cut where it is long.
+    text: String,
+    /// The part that the finding is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mark: Option<JsonMark>,
+    /// Where the answer differs first from the earlier one; left out where the recording could not be read twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<JsonDifference>,
+}
+
+/// A part of a line, in characters.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonMark {
+    /// Where it starts, from 0.
+    start: usize,
+    /// How long it is; 0: something is missing there.
+    length: usize,
+}
+
+/// Where two answers differ first.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonDifference {
+    /// The JSON Pointer of the place; empty: the answers as wholes.
+    pointer: String,
+    /// The line within the text that stands there, from 1; left out where it has but one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// What the earlier answer says there.
+    before: JsonLine,
+    /// What this one says.
+    now: JsonLine,
+}
+
+/// A line of an answer.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct JsonLine {
+    /// The line, made safe as an excerpt is.
+    text: String,
+    /// The part that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mark: Option<JsonMark>,
+}
+
+impl From<&Line> for JsonLine {
+    fn from(line: &Line) -> JsonLine {
+        let mark = line.characters().map(|(start, length)| JsonMark { start, length });
+        JsonLine { text: line.text.clone(), mark }
+    }
+}
+
+impl From<&Excerpt> for JsonExcerpt {
+    fn from(excerpt: &Excerpt) -> JsonExcerpt {
+        let JsonLine { text, mark } = JsonLine::from(&excerpt.call);
+        let difference = excerpt.difference.as_ref().map(|difference| JsonDifference {
+            pointer: visible(&difference.pointer).into_owned(),
+            line: (difference.line > 0).then_some(difference.line),
+            before: JsonLine::from(&difference.before),
+            now: JsonLine::from(&difference.now),
+        });
+        JsonExcerpt { argument: visible(&excerpt.argument).into_owned(), text, mark, difference }
+    }
 }
 
 /// What in a scope decided on a call.
@@ -394,6 +474,7 @@ fn files(report: &Report) -> Vec<JsonFile> {
     let file = |file: &crate::audit::FileReport| JsonFile {
         path: file.path.clone(),
         calls: file.calls,
+        failed_calls: file.failed,
         pairs_compared: file.pairs,
         divergence: file.divergence,
         chain: file.chain.as_ref().map(chain),
@@ -506,6 +587,8 @@ fn finding(reported: Reported<'_>) -> JsonFinding {
             why: decision.why.map(|why| visible(&why).into_owned()),
             part: visible(&decision.part).into_owned(),
         }),
+        excerpt: finding.excerpt.as_deref().map(JsonExcerpt::from),
+        help: finding.rule.link(),
         fingerprint: finding.fingerprint.to_string(),
     }
 }

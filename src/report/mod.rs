@@ -3,6 +3,7 @@
 //! A renderer filters nothing, sorts nothing by itself and decides no exit code. What comes from a transcript goes
 //! through `sanitize` on its way out. The same report gives the same bytes.
 
+mod style;
 mod attestation;
 mod github;
 mod gitlab;
@@ -22,6 +23,7 @@ pub use diff::{DiffFormat, DiffReport, JsonDiff, write_diff};
 pub use json::JsonReport;
 pub use page::{PageOptions, Sessions, write_page};
 pub use stats::{JsonStats, Unreadable, write_stats, write_stats_json};
+pub use style::Style;
 
 use crate::audit::Report;
 use std::io::{self, Write};
@@ -31,6 +33,8 @@ use std::io::{self, Write};
 pub enum Format {
     /// For people, on a terminal.
     Text,
+    /// The same on one line a finding, as editors read it: `path:line:column: level[rule] message`.
+    Concise,
     /// For programs; `schemas/report.json` describes it.
     Json,
     /// For test reports: Jenkins, GitLab, Azure.
@@ -55,8 +59,9 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 12] = [
         Format::Text,
+        Format::Concise,
         Format::Json,
         Format::Junit,
         Format::Sarif,
@@ -74,6 +79,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Text => "text",
+            Format::Concise => "concise",
             Format::Json => "json",
             Format::Junit => "junit",
             Format::Sarif => "sarif",
@@ -94,13 +100,14 @@ impl Format {
     }
 }
 
-/// Writes a report. `color` is for text alone: whether the reader shows ANSI colours.
+/// Writes a report.
 ///
 /// # Errors
 /// What `out` says.
-pub fn write(report: &Report, format: Format, color: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Text => text::write(report, color, out),
+        Format::Text => text::write(report, style, out),
+        Format::Concise => text::concise(report, style, out),
         Format::Json => json::write(report, out),
         Format::Junit => junit::write(report, out),
         Format::Sarif => sarif::write(report, out),

@@ -2,19 +2,30 @@
 //!
 //! Every line starts with words of our own: a name or path from outside must not be able to start one.
 
+mod palette;
+mod tables;
+mod findings;
+mod coverage;
+
+use super::style::Style;
 use crate::audit::{Command, FileReport, Report};
 use crate::finding::Level;
 use crate::sanitize::visible;
 use crate::seal::Break;
 use crate::signature::{Checked, Standing};
-use std::fmt;
+use palette::Palette;
 use std::io::{self, Write};
 
-pub(super) fn write(report: &Report, color: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     match report.command {
-        Command::Audit | Command::Seals | Command::SealAll => audit(report, Palette { color }, out),
+        Command::Audit | Command::Seals | Command::SealAll => audit(report, style, false, out),
         Command::Replay | Command::Scope | Command::Verify => blocks(report, out),
     }
+}
+
+/// One line a finding.
+pub(super) fn concise(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    audit(report, style, true, out)
 }
 
 /// One block a file, headed by its path where there are several. Files that failed are not in the text: the error
@@ -93,32 +104,35 @@ fn signed(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<()> {
+fn audit(report: &Report, style: &Style, concise: bool, out: &mut dyn Write) -> io::Result<()> {
     // where nothing at all could be judged there is nothing to report but the errors, which stand on standard error
     if !report.files.is_empty() && report.files.iter().all(|file| !file.is_judged()) {
         return Ok(());
     }
-    for reported in report.findings() {
-        let finding = reported.finding;
-        let head =
-            format!("{}[{}]", finding.level, finding.pattern.filter(|id| id.contains('/')).unwrap_or(finding.rule.id));
-        writeln!(out, "{}: {}", palette.level(finding.level, &head), visible(&finding.message()))?;
-        let mut place = format!("  {} {}", palette.dim("-->"), visible(reported.path()));
-        if finding.line > 0 {
-            place.push_str(&format!(":{}", finding.line));
-        }
-        if let Some(column) = reported.column() {
-            place.push_str(&format!(":{column}"));
-        }
-        if let Some(index) = finding.index {
-            place.push_str(&format!(" (index {index}"));
-            if let (Some(related), Some(line)) = (finding.related, reported.related_line()) {
-                place.push_str(&format!("; the earlier call is index {} on {}", related.index, visible(&line)));
-            }
-            place.push(')');
-        }
-        writeln!(out, "{place}\n")?;
+    let palette = Palette { color: style.color };
+    if style.statistics {
+        tables::statistics(report, style, out)?;
+    } else if concise {
+        report.findings().try_for_each(|reported| findings::line(reported, palette, out))?;
+    } else {
+        findings::write(report, style, palette, out)?;
     }
+    if style.quiet {
+        return Ok(());
+    }
+    let several = report.files.iter().filter(|file| file.is_judged() && !file.aside).nth(1).is_some();
+    if several && !concise && !style.statistics && report.findings().next().is_some() {
+        tables::sessions(report, style, out)?;
+    }
+    summary(report, style, palette, out)?;
+    if report.findings().next().is_some() {
+        writeln!(out, "{}", palette.dim("help: 'toolreplay explain RULE' says what a rule means and what to do"))?;
+    }
+    Ok(())
+}
+
+/// What came of it and what was looked at.
+fn summary(report: &Report, style: &Style, palette: Palette, out: &mut dyn Write) -> io::Result<()> {
     if report.command != Command::Audit {
         for file in &report.files {
             if let Some(chain) = &file.chain {
@@ -131,42 +145,11 @@ fn audit(report: &Report, palette: Palette, out: &mut dyn Write) -> io::Result<(
     let counts = report.counts();
     let gravest = Level::ALL.into_iter().find(|level| report.count(*level) > 0);
     let shown = gravest.map_or_else(|| palette.good(&counts), |level| palette.level(level, &counts));
-    writeln!(out, "{}: {shown}{}", report.command.name(), report.left_out())?;
+    // a run without a scope must not look like one that found no overreach
+    let permissions = if report.coverage.permissions { "" } else { "; permissions not judged" };
+    writeln!(out, "{}: {shown}{}{permissions}", report.command.name(), report.left_out())?;
     for remark in &report.short_remarks {
         writeln!(out, "remark: {}", visible(&remark.text))?;
     }
-    writeln!(out, "coverage: {}", report.coverage)?;
-    if report.findings().next().is_some() {
-        writeln!(out, "{}", palette.dim("help: 'toolreplay explain RULE' says what a rule means and what to do"))?;
-    }
-    Ok(())
-}
-
-/// Colours, or none.
-#[derive(Clone, Copy)]
-struct Palette {
-    color: bool,
-}
-
-impl Palette {
-    fn paint(self, code: &str, text: impl fmt::Display) -> String {
-        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
-    }
-
-    fn level(self, level: Level, text: &str) -> String {
-        let code = match level {
-            Level::Error => "1;31",
-            Level::Warning => "1;33",
-            Level::Note => "1;36",
-        };
-        self.paint(code, text)
-    }
-
-    fn good(self, text: &str) -> String {
-        self.paint("1;32", text)
-    }
-
-    fn dim(self, text: &str) -> String {
-        self.paint("2", text)
-    }
+    coverage::write(&report.coverage, style, palette, out)
 }

@@ -56,6 +56,11 @@ pub trait CallRule: Debug + Send + Sync {
         Some(spot.level)
     }
 
+    /// The part of the argument that a spot is about, as the argument has it; empty: all of it.
+    fn part<'s>(&self, _spot: &'s Spot) -> &'s str {
+        ""
+    }
+
     /// A memory for one agent's context, if the rule needs one.
     fn state(&self) -> Option<Box<dyn RuleState>> {
         None

@@ -89,6 +89,10 @@ impl CallRule for DangerousCall {
         None
     }
 
+    fn part<'s>(&self, spot: &'s Spot) -> &'s str {
+        &spot.detail
+    }
+
     /// Of a call that never ran, the agent asked and did not get it.
     fn settle(&self, spot: &Spot, call: &Call, agents: &[&str]) -> Option<Level> {
         let counts = |scope: &Arc<Applied>| spot.lists.iter().any(|lists| scope.policy.chooses(lists, agents));

@@ -87,6 +87,10 @@ impl CallRule for Overreach {
         None
     }
 
+    fn part<'s>(&self, spot: &'s Spot) -> &'s str {
+        spot.detail.rsplit(BETWEEN).next().filter(|_| spot.pattern.is_some()).unwrap_or_default()
+    }
+
     /// Of a call that never ran, the agent asked and did not get it.
     fn settle(&self, spot: &Spot, call: &Call, agents: &[&str]) -> Option<Level> {
         if !spot.lists.is_empty() {
@@ -185,7 +189,7 @@ fn without_secrets(text: &str) -> String {
     let mut shown = text.to_owned();
     for found in secrets::find_shapes(text.as_bytes()).iter().rev() {
         if shown.get(found.range.clone()).is_some() {
-            shown.replace_range(found.range.clone(), "[secret]");
+            shown.replace_range(found.range.clone(), secrets::MASK);
         }
     }
     shown

@@ -41,6 +41,11 @@ impl CallRule for SecretExposed {
         None
     }
 
+    /// What is shown of the argument has a mask in the secret's place.
+    fn part<'s>(&self, _spot: &'s Spot) -> &'s str {
+        secrets::MASK
+    }
+
     fn inspect_result(&self, result: &Value<'_>, found: &mut Vec<Spot>) {
         let text = result.text();
         found.extend(reported(secrets::find_likely(text)).map(|one| spot(&one, text, "result", Level::Warning)));

@@ -406,3 +406,36 @@ fn any(answers: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     }
     if open { None } else { Some(false) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::policy::Policy;
+    use super::*;
+
+    /// However many entries there are, a call's arguments are read once, and a command is parsed once.
+    #[test]
+    fn a_call_is_read_once_for_all_entries() {
+        let entries: Vec<serde_json::Value> = (0..10_000)
+            .map(|number| match number % 3 {
+                0 => serde_json::json!({"tool": "Bash", "command": {"arg": "command", "prefixes": [format!("p{number} x")]}}),
+                1 => serde_json::json!({"tool": "Bash", "path": {"arg": "file", "globs": [format!("f{number}/**")]}}),
+                _ => serde_json::json!({"tool": "Bash", "command": {"arg": "argv", "argv": true, "prefixes": [format!("p{number}")]}}),
+            })
+            .collect();
+        let scope = serde_json::json!({"version": 2, "allowed_tools": ["Bash"], "denied_tools": entries});
+        let policy = Policy::read(scope.to_string().as_bytes()).unwrap();
+        // a command of 1 MB
+        let command = format!("echo '{}'; ls", "a b; ".repeat(210_000));
+        let arguments =
+            serde_json::json!({"command": command, "file": ["src/a", "src/b"], "argv": ["ls", "-l"]}).to_string();
+        assert!(command.len() > 1_000_000);
+        let call = PolicyCall { tool: "Bash", arguments: arguments.as_bytes(), ..PolicyCall::default() };
+        let judged = Judged::new(&call, Some("/repo"));
+        for entry in &policy.entries {
+            let _ = judged.denies(entry);
+        }
+        assert_eq!(judged.read.borrow().len(), 3);
+        assert_eq!(judged.scripts.borrow().len(), 2);
+        assert_eq!(judged.folded.borrow().len(), 2);
+    }
+}

@@ -259,7 +259,7 @@ pub fn hidden(text: &str) -> std::borrow::Cow<'_, str> {
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for one in found {
         out.push_str(text.get(at..one.range.start).unwrap_or_default());
-        out.push_str("***");
+        out.push_str(mask::MASK);
         at = one.range.end;
     }
     out.push_str(text.get(at..).unwrap_or_default());

@@ -210,8 +210,8 @@ fn faults_of_the_configuration_have_their_line() {
     let ran = project.run(&[]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("toolreplay.toml: line 3: column 1: unknown field `failon`"), "{}", ran.stderr);
-    fs::write(project.path("toolreplay.toml"), "reports = [\"html\"]\n").unwrap();
-    assert!(project.run(&["a.jsonl"]).stderr.contains("no format is called 'html'"));
+    fs::write(project.path("toolreplay.toml"), "reports = [\"pdf\"]\n").unwrap();
+    assert!(project.run(&["a.jsonl"]).stderr.contains("no format is called 'pdf'"));
 }
 
 #[test]

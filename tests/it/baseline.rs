@@ -35,7 +35,7 @@ fn a_baseline_only_shrinks() {
     // y is gone, z is new, and as much is covered as before
     project.write("r/a.jsonl", &twice(&["x", "z"]));
     let ran = project.run(&["r", "--baseline", "b.json", "--write-baseline", "b.json"]);
-    assert!(ran.code == 1 && ran.stderr.contains("1 finding of the baseline are gone"), "{ran:?}");
+    assert!(ran.code == 1 && ran.stdout.contains("1 finding of the baseline are gone"), "{ran:?}");
     let baseline: Value = serde_json::from_str(&project.read("b.json")).unwrap();
     assert_eq!(baseline["findings"].as_array().unwrap().len(), 1);
     let ran = project.run(&["r", "--baseline", "b.json"]);

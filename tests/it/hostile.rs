@@ -26,6 +26,8 @@ fn reports_are_as_expected() {
             "text" => "txt",
             "junit" => "xml",
             "markdown" => "md",
+            // mostly style and scripts; `tests/page` looks at what a browser makes of hostile names
+            "html" => continue,
             name => name,
         };
         expect_file(Path::new(&format!("samples/report/hostile.expected.{file}")), &report(format));
@@ -65,7 +67,7 @@ fn no_hidden_character_and_no_foreign_command_gets_out() {
 #[test]
 fn text_lines_start_with_our_own_words() {
     for line in report("text").lines().filter(|line| !line.is_empty()) {
-        let starts = ["error[", "warning[", "note[", "  --> ", "audit: ", "coverage: ", "help: "];
+        let starts = ["error[", "warning[", "note[", "  --> ", "   | ", "   = ", "audit: ", "coverage: ", "help: "];
         assert!(starts.iter().any(|start| line.starts_with(start)), "{line}");
     }
     for (args, starts) in [

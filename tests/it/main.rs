@@ -26,6 +26,7 @@ mod import;
 mod known_answers;
 mod leave_out;
 mod layers;
+mod looks;
 mod lossless;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -347,6 +347,11 @@ fn session(calls: &[(&str, Value)]) -> String {
     lines
 }
 
+/// A patch of so many lines to one file.
+fn patch(path: &str, lines: usize) -> String {
+    format!("*** Begin Patch\n*** Update File: {path}\n@@\n{}*** End Patch", "+line\n".repeat(lines))
+}
+
 #[test]
 fn a_suggested_scope_allows_what_was_done_and_no_shell() {
     let calls = [
@@ -361,6 +366,12 @@ fn a_suggested_scope_allows_what_was_done_and_no_shell() {
         ("WebFetch", json!({"url": "https://docs.rs/x", "prompt": "y"})),
         ("TodoWrite", json!({"todos": []})),
         ("mcp__a__b*c", json!({"x": 1})),
+        ("apply_patch", json!({"input": patch("src/a.rs", 1)})),
+        ("apply_patch", json!({"input": patch("docs/guide/b.md", 2000)})),
+        ("shell", json!({"command": ["apply_patch", patch("src/c.rs", 2000)]})),
+        ("shell", json!({"command": ["ls", "-l"]})),
+        ("exec", json!({"cmd": format!("apply_patch <<'EOF'\n{}\nEOF", patch("src/d.rs", 2000))})),
+        ("exec", json!({"cmd": format!("python3 - <<'EOF'\n{}EOF", "print(1)\n".repeat(600))})),
     ];
     let folder = written(&[("one.jsonl", &session(&calls))]);
     let ran = run(folder.path(), &["policy", "suggest", "one.jsonl", "-o", "scope.json"]);
@@ -378,6 +389,11 @@ fn a_suggested_scope_allows_what_was_done_and_no_shell() {
         ("Read", json!({"file_path": "/etc/passwd"}), 1),
         ("WebFetch", json!({"url": "https://docs.rs.evil.test/"}), 1),
         ("Write", json!({"file_path": "/repo/src/a.rs"}), 1),
+        ("apply_patch", json!({"input": patch("src/deep/x.rs", 1)}), 0),
+        ("apply_patch", json!({"input": patch("ci/x.yml", 1)}), 1),
+        ("shell", json!({"command": ["apply_patch", patch("src/x.rs", 1)]}), 0),
+        ("shell", json!({"command": ["apply_patch", patch("docs/x.md", 1)]}), 1),
+        ("exec", json!({"cmd": format!("apply_patch <<'EOF'\n{}\nEOF\nrm x", patch("src/d.rs", 1))}), 1),
     ] {
         let ran = run(
             folder.path(),

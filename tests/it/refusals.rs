@@ -179,7 +179,8 @@ fn scope_files() {
     ] {
         std::fs::write(&scope, text).unwrap();
         let path = scope.to_str().unwrap();
-        let expected = format!("error: {path}: {message}\n");
+        let column: usize = message.split(' ').nth(3).unwrap().trim_end_matches(':').parse().unwrap();
+        let expected = format!("error: {path}: {message}\n   | {text}\n   | {}^\n", " ".repeat(column - 1));
         let ran = crate::run(["scope", "samples/session-clean.jsonl", path]);
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr), (2, "", expected.clone()));
         let ran = crate::run(["audit", "samples/session-clean.jsonl", "--scope", path]);

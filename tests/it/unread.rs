@@ -112,6 +112,21 @@ fn wrappings_hide_no_recording() {
     }
 }
 
+/// However many bombs lie about, no more is unpacked to look into them than the limit says, and what was not looked into is
+/// told.
+#[test]
+fn looking_is_bounded_for_all_files_together() {
+    let folder = Folder::new();
+    let spaces = packed(&vec![b'\n'; 1 << 20]);
+    for number in 0..8 {
+        fs::write(folder.path(&format!("runs/{number}.bin")), &spaces).unwrap();
+    }
+    assert!(unread(&folder.report("runs")).is_empty());
+    let ran = folder.run(&["runs", "--max-unpacked", "3M", "--format", "json"]);
+    let found = unread(&serde_json::from_str(&ran.stdout).unwrap());
+    assert!(found.len() >= 5 && found[0].1.contains("cannot be told"), "{found:?}");
+}
+
 fn packed(text: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -49,7 +49,11 @@ export const large = (count, bytes) => {
   };
   for (let call = 0; call < count; call += 1) {
     const at = (offset) => new Date(start + call * 3000 + offset).toISOString();
-    const record = (type, uuid, offset, content) => lines.push(JSON.stringify({ type, sessionId: '5d0e7c1a-0000-4000-8000-0000000000d2', uuid: `${uuid}${call}`, isSidechain: false, version: '2.1.42', timestamp: at(offset), message: { role: type, ...(type === 'assistant' ? { id: `m${call}` } : {}), content: [content] } }));
+    const record = (type, uuid, offset, content) => {
+      const said = type === 'assistant' ? { id: `m${call}`, type: 'message', model: 'model-1', stop_reason: null, stop_sequence: null, usage: { input_tokens: 10, output_tokens: 10 } } : {};
+      const own = { type, sessionId: '5d0e7c1a-0000-4000-8000-0000000000d2', uuid: `${uuid}${call}`, parentUuid: type === 'user' ? `a${call}` : call > 0 ? `u${call - 1}` : null, isSidechain: false, userType: 'external', cwd: '/w', version: '2.1.42', timestamp: at(offset) };
+      lines.push(JSON.stringify({ ...own, message: { ...said, role: type, content: [content] } }));
+    };
     const failed = next(20) === 0;
     const input = next(3) === 0 ? { command: `grep -rn ${words[next(900)]} src/${words[next(900)]}` } : { file_path: `/w/src/${words[next(900)]}/${words[next(900)]}.rs` };
     record('assistant', 'a', 0, { type: 'tool_use', id: `t${call}`, name: 'command' in input ? 'Bash' : 'Read', input });

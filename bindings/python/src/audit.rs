@@ -1,7 +1,7 @@
 //! Auditing: transcripts in, reports out.
 
 use crate::input::{self, Source};
-use crate::report::Report;
+use crate::report::{Again, Report};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -84,15 +84,17 @@ pub(crate) fn audit(
         allow_empty,
         rules: rules::selection(&config.select, &config.ignore).map_err(PyValueError::new_err)?,
         suppressions: config.suppressions,
+        allow_loss: config.allow_loss,
         today: Some(today()),
         baseline: known,
         baseline_path: baseline.map(|path| path.display().to_string()).unwrap_or_default(),
-        ..Settings::everything()
     };
     let trust = trust.map(Trust::parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
     let signing = Some(Signing { trust, required: require_signature });
     let ruleset = Ruleset::audit(tool_set(&mutators), scope.clone()).with_traits(traits);
-    let plan = Plan::Audit(ruleset, options);
+    let lossy = settings.allow_loss.iter().filter(|entry| entry.holds(settings.today));
+    let allow_loss_in = lossy.filter_map(toolreplay::config::AllowLoss::pattern).collect();
+    let plan = Plan::Audit(ruleset, Options { allow_loss_in, ..options });
     run(py, Command::Audit, sources, plan, scope, settings, How { threads, progress, signing })
 }
 
@@ -226,7 +228,8 @@ fn run(
         if let Some(scope) = &scope {
             report.held_against(scope);
         }
-        Report { report, scope: held, unopened }
+        let again = (command == Command::Audit).then_some(Again { sources, inputs, plan });
+        Report { report, scope: held, unopened, again }
     };
     if is_small {
         return Ok(py.detach(work));

@@ -1,14 +1,16 @@
 //! What a run found out, as Python sees it.
 
 use crate::errors::{self, TranscriptError};
-use crate::input::io_error;
+use crate::input::{Source, io_error};
 use crate::table::FindingsTable;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::collections::HashMap;
-use toolreplay::audit::{self as library, Command, Verdict};
-use toolreplay::report::{self, Format};
+use std::collections::{HashMap, HashSet};
+use toolreplay::audit::{self as library, Command, Input, Plan, Verdict};
+use toolreplay::formats::Options;
+use toolreplay::report::{self, Format, PageOptions};
+use toolreplay::session;
 
 /// One finding.
 #[pyclass(frozen, get_all, eq, hash, module = "toolreplay")]
@@ -150,6 +152,8 @@ pub(crate) struct Report {
     pub(crate) scope: bool,
     /// Files that could not be opened, by their name, and why.
     pub(crate) unopened: HashMap<String, i32>,
+    /// What was read, where a page may show it.
+    pub(crate) again: Option<Again>,
 }
 
 #[pymethods]
@@ -190,7 +194,7 @@ impl Report {
     /// What was looked at.
     #[getter]
     fn coverage(&self) -> Coverage {
-        let library::Coverage { files, calls, pairs, not_judged } = self.report.coverage.clone();
+        let library::Coverage { files, calls, pairs, not_judged, .. } = self.report.coverage.clone();
         Coverage { files, calls, pairs_compared: pairs, not_judged }
     }
 
@@ -291,7 +295,43 @@ impl Report {
 impl Report {
     fn written(&self, py: Python<'_>, format: Format) -> PyResult<String> {
         let mut out = Vec::new();
-        py.detach(|| report::write(&self.report, format, false, &mut out))?;
+        py.detach(|| match format {
+            Format::Html => self.page(&mut out),
+            _ => report::write(&self.report, format, &report::Style::default(), &mut out),
+        })?;
         String::from_utf8(out).map_err(|error| PyValueError::new_err(error.to_string()))
     }
+
+    /// The page, with the calls of what can be read once more.
+    fn page(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        let mut shown = HashSet::new();
+        let mut calls_of = |file: &library::FileReport| {
+            let again = self.again.as_ref()?;
+            let mut inputs = again.inputs.iter().enumerate();
+            // names of bytes may be the same
+            let (place, input) =
+                inputs.find(|(place, input)| input.from_root == file.from_root && !shown.contains(place))?;
+            shown.insert(place);
+            let Plan::Audit(ruleset, options) = &again.plan else { return None };
+            let options = Options { allow_loss: true, ..options.clone() };
+            let session = match &input.path {
+                Some(_) => session::read(input, &options, ruleset, 1),
+                None => {
+                    let before = again.inputs[..place].iter().filter(|input| input.path.is_none()).count();
+                    let mut memory = again.sources.iter().filter(|source| matches!(source, Source::Memory(..)));
+                    let content = memory.nth(before)?.content().ok()?;
+                    session::read_source(input, content, &options, ruleset, 1)
+                }
+            };
+            session.transpose()
+        };
+        report::write_page(&self.report, PageOptions::default(), &mut calls_of, out)
+    }
+}
+
+/// What an audit read, for a page that shows its calls.
+pub(crate) struct Again {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) plan: Plan,
 }

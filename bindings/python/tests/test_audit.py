@@ -421,3 +421,26 @@ def test_ctrl_c_is_heard(tmp_path):
     ran = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True)
     # it says how long it took, for who wants to measure: docs/performance.md has the number
     assert ran.stdout == "heard\n" and float(ran.stderr) >= 0, ran.stderr
+
+
+def test_a_report_opens_as_a_page(monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    page = toolreplay.audit(DIRTY, scope=SCOPE).view()
+    try:
+        assert opened == [page.as_uri()] and page.suffix == ".html"
+        text = page.read_text(encoding="utf-8")
+        assert "Content-Security-Policy" in text and "permission-overreach" in text
+    finally:
+        page.unlink()
+    # the calls are in it, of files and of bytes, and of two with one name
+    bare = len(toolreplay.audit(b"").render("html"))
+    noise = os.urandom(40_000).hex()
+    line = json.dumps({**LINE, "response": {"text": noise}}) + "\n"
+    run = tmp_path / "run.jsonl"
+    run.write_text(line)
+    for given, times in ((run, 1), (line.encode(), 1), ([("a", line.encode()), ("a", TEXT.encode())], 1)):
+        assert len(toolreplay.audit(given).render("html")) > bare + times * 40_000, given
+    # a pickled report has no calls, and says so
+    with pytest.raises(ValueError, match="not kept"):
+        pickle.loads(pickle.dumps(toolreplay.audit(run))).view()

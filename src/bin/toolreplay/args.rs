@@ -17,6 +17,14 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
     pub(crate) color: When,
 
+    /// Say nothing but the findings and errors; the exit code stays
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Say more: every file, what each was taken for and why, and all rows of tables
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
     /// Threads to use; the outcome does not depend on it [default: the number of processors, at most 8]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
@@ -32,7 +40,7 @@ impl Common {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// If standard output is a terminal and NO_COLOR is not set
+    /// On a terminal, unless NO_COLOR is set; CLICOLOR_FORCE colours everywhere
     Auto,
     Always,
     Never,
@@ -132,6 +140,10 @@ pub(crate) struct AuditArgs {
     /// Read no configuration file
     #[arg(long)]
     pub(crate) no_config: bool,
+
+    /// Count the findings by rule, tool and file in the text report, in place of showing them
+    #[arg(long)]
+    pub(crate) statistics: bool,
 
     /// The address of the repository's files in this revision, such as https://github.com/OWNER/NAME/blob/COMMIT: places in
     /// the Markdown report become links to it
@@ -358,7 +370,7 @@ pub(crate) struct FormatsArgs {
 #[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Importing {
     /// Read the files in this format ('native' is that of transcripts) instead of telling it by their content
-    #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser)]
+    #[arg(long = "from", value_name = "FORMAT", value_parser = from_parser(), hide_possible_values = true)]
     pub(crate) from: Option<FormatName>,
 
     /// Let recordings pass of which lines could not be read, or results have no call
@@ -427,11 +439,32 @@ fn text_size(text: &str) -> Result<u64, String> {
     }
 }
 
-fn from_parser(id: &str) -> Result<FormatName, String> {
-    FormatName::named(id).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|importer| importer.id).collect();
-        format!("no format is called '{id}'; there are native, {}", known.join(", "))
-    })
+fn from_parser() -> impl clap::builder::TypedValueParser<Value = FormatName> {
+    let known = ["native"].into_iter().chain(FORMATS.iter().map(|importer| importer.id));
+    PossibleValuesParser::new(known).try_map(|id| FormatName::named(&id).ok_or("no such format"))
+}
+
+/// Reads `FORMAT` or `FORMAT=PATH`; a shell completes the format.
+#[derive(Debug, Clone, Copy)]
+struct ReportParser;
+
+impl clap::builder::TypedValueParser for ReportParser {
+    type Value = ReportTarget;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<ReportTarget, clap::Error> {
+        clap::builder::StringValueParser::new()
+            .try_map(|text| ReportTarget::parse(&text))
+            .parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue> + '_>> {
+        Some(Box::new(Format::ALL.into_iter().map(|format| clap::builder::PossibleValue::new(format.name()))))
+    }
 }
 
 /// Which transcripts are sealed.
@@ -625,10 +658,10 @@ pub(crate) struct Mutators {
 pub(crate) struct Reports {
     /// Report to write, to standard output or a file; repeatable
     ///
-    /// FORMAT is one of text, json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
+    /// FORMAT is one of text, concise (one line a finding), json, junit, sarif, github, markdown, gitlab, outputs (name=value lines), attestation (an
     /// in-toto predicate), subjects (the digests of the files it is about) and html (a page to be looked at). Where no other
     /// report goes to standard output, text does.
-    #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportTarget::parse)]
+    #[arg(long = "report", value_name = "FORMAT[=PATH]", value_parser = ReportParser, hide_possible_values = true)]
     pub(crate) reports: Vec<ReportTarget>,
 
     /// Format of the report on standard output, or of the one that --output names

@@ -21,7 +21,7 @@ use toolreplay::engine::Ruleset;
 use toolreplay::finding::Level;
 use toolreplay::formats;
 use toolreplay::limits::Limits;
-use toolreplay::report::{Format, PageOptions};
+use toolreplay::report::{Format, PageOptions, Style};
 use toolreplay::rules::{self, PERMISSION_OVERREACH, guards_evidence};
 use toolreplay::sanitize::visible;
 use toolreplay::scope::{Applied, Policy as ScopePolicy};
@@ -90,6 +90,7 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
         min_level: args.min_level.unwrap_or(Level::Note),
         rules: selected,
         suppressions: config.config.suppressions,
+        allow_loss: config.config.allow_loss,
         today: Some(today()),
         // what was there and was not touched was found, so this is no run over nothing
         allow_empty: args.allow_empty || found.inputs.is_empty() && !untouched.is_empty(),
@@ -98,13 +99,16 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     };
     let has_scope = scope.is_some();
     let ruleset = Ruleset::audit(mutators, scope.clone()).with_traits(traits);
-    let plan = Plan::Audit(ruleset, args.importing.options());
+    let lossy = settings.allow_loss.iter().filter(|entry| entry.holds(settings.today));
+    let allow_loss_in = lossy.filter_map(toolreplay::config::AllowLoss::pattern).collect();
+    let plan = Plan::Audit(ruleset, formats::Options { allow_loss_in, ..args.importing.options() });
     let so_far = Progress::default();
     let mut outcomes =
         progress::shown(found.inputs.len(), &so_far, || audit::run(&found.inputs, &plan, common.threads(), &so_far));
     changes.extend(audit::mismatches(&found.inputs, &outcomes));
     let unjudged: Vec<Input> = untouched.iter().cloned().chain(left_out.inputs()).collect();
-    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &unjudged, args.strict));
+    let looking = formats::Options { from: None, ..args.importing.options() };
+    changes.extend(unread::find(&place, &args.paths, &found.inputs, &outcomes, &unjudged, &looking, args.strict));
     // where git cannot be asked, that is said
     let checked_out = checkout::changes(&place, &found.inputs, &outcomes);
     let not_compared = checked_out.as_ref().err().map(ToString::to_string);
@@ -153,13 +157,14 @@ pub(crate) fn run(mut args: AuditArgs, common: &Common) -> Exit {
     attest::subjects(&mut report, &found.inputs, &targets);
     let policies = [&config.path, &args.scope, &args.signing.trust].into_iter().flatten().map(PathBuf::as_path);
     attest::judged_by(&mut report, &place, base.as_ref(), policies, &targets)?;
+    let style = Style { statistics: args.statistics, ..output::style(common) };
     let options = PageOptions { unmasked: args.reports.page.is_some_and(|page| page.unmasked) };
     let mut sessions = |file: &FileReport| {
         let input = found.inputs.iter().find(|input| input.from_root == file.from_root)?;
         calls::of(input, &plan, common.threads())
     };
-    let code = output::finish_showing(&report, &targets, found.alone, common, options, &mut sessions)?;
-    output::say_remarks(&report, &targets);
+    let code = output::finish_showing(&report, &targets, found.alone, &style, options, &mut sessions)?;
+    output::say_remarks(&report, &targets, &style);
     if report.verdict == Verdict::Inconclusive {
         exit::print_error(match (report.coverage.calls, &args.reports.page) {
             (0, Some(_)) => "found no call to show; check the paths",
@@ -242,7 +247,8 @@ fn read_scope(
     changes.extend(judged.change);
     match judged.text {
         Some(text) => {
-            ScopePolicy::read(&text).with_context(|| format!("{} of '{}'", path.display(), base.policy_name()))
+            let shown = format!("{} of '{}'", path.display(), base.policy_name());
+            ScopePolicy::read(&text).map_err(|error| exit::at(&shown, &text, (error.line, error.column), &error.what))
         }
         None => scope::read(path),
     }
@@ -323,7 +329,9 @@ impl Loaded {
             }
             None => configuration::text(&path)?,
         };
-        let config = Config::parse(&text).map_err(|error| anyhow!("{shown}: {error}"))?;
+        let config = Config::parse(&text).map_err(|error| {
+            exit::at(&shown, text.as_bytes(), (error.line as u64, error.column as u64), &error.what)
+        })?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         // a path below the working directory is shown without it
         let folder = folder.strip_prefix(&place.folder).map(Path::to_owned).unwrap_or(folder);

@@ -6,7 +6,7 @@ use crate::args::{
 };
 use crate::policy::PolicyCommand;
 use crate::trace::TraceCommand;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,66 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Commands in which options of every command would do nothing.
+const USELESS: [(&str, &[&str]); 2] = [
+    ("threads", &["redact", "formats", "keygen", "trace", "explain", "schema", "completions", "version"]),
+    (
+        "verbose",
+        &[
+            "seal",
+            "import",
+            "policy",
+            "tools",
+            "stats",
+            "view",
+            "diff",
+            "redact",
+            "formats",
+            "keygen",
+            "trace",
+            "explain",
+            "schema",
+            "completions",
+            "version",
+        ],
+    ),
+];
+
+impl Cli {
+    /// The command line as a parser knows it. An option is not shown where it would do nothing.
+    pub(crate) fn described() -> clap::Command {
+        let mut command = Cli::command();
+        let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+        for name in names {
+            for (option, _) in USELESS.iter().filter(|(_, commands)| commands.contains(&name.as_str())) {
+                let Some(hidden) = command.get_arguments().find(|one| one.get_id() == option).cloned() else {
+                    continue;
+                };
+                // an option that a command has itself is not handed down to it
+                command = command.mut_subcommand(&name, |one| one.arg(hidden.hide(true)));
+            }
+        }
+        command
+    }
+
+    /// Reads the command line.
+    pub(crate) fn read() -> Result<Cli, clap::Error> {
+        let mut command = Cli::described();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        for (option, commands) in USELESS {
+            let Some((name, own)) = matches.subcommand().filter(|(name, _)| commands.contains(name)) else { continue };
+            let given = [&matches, own]
+                .iter()
+                .any(|matches| matches.value_source(option) == Some(clap::parser::ValueSource::CommandLine));
+            if given {
+                let what = format!("'--{option}' does nothing in '{name}'");
+                return Err(command.error(clap::error::ErrorKind::UnknownArgument, what));
+            }
+        }
+        Cli::from_arg_matches(&matches)
+    }
 }
 
 #[derive(Debug, Subcommand)]

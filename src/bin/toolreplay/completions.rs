@@ -4,10 +4,9 @@ use crate::args::CompletionsArgs;
 use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output;
-use clap::CommandFactory as _;
 
 pub(crate) fn run(args: &CompletionsArgs) -> Exit {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "toolreplay", &mut script);
+    clap_complete::generate(args.shell, &mut Cli::described(), "toolreplay", &mut script);
     output::print(&script)
 }

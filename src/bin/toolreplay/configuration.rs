@@ -1,8 +1,9 @@
 //! Finding and reading `toolreplay.toml`.
 
+use crate::exit;
 use crate::guard;
 use crate::inputs::Surroundings;
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
 use toolreplay::config::{Config, FILE_NAME};
 
@@ -39,5 +40,9 @@ pub(crate) fn read(place: &Surroundings, named: Option<&Path>, none: bool) -> an
         None => nearest(place, candidates(place))?,
     };
     let Some(path) = path else { return Ok(Config::default()) };
-    Config::parse(&text(&path)?).map_err(|error| anyhow!("{}: {error}", path.display()))
+    let text = text(&path)?;
+    Config::parse(&text).map_err(|error| {
+        let shown = path.display().to_string();
+        exit::at(&shown, text.as_bytes(), (error.line as u64, error.column as u64), &error.what)
+    })
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DiffArgs, common: &Common) -> Exit {
     match file {
         Some(path) => output::to_file(path, |out| write_diff(&report, format, false, out))?,
         None => {
-            let color = format == DiffFormat::Text && output::color(common.color);
+            let color = format == DiffFormat::Text && output::color(common.color, &std::io::stdout());
             output::to_stdout(|out| write_diff(&report, format, color, out))?;
         }
     }

@@ -13,6 +13,7 @@ use ignore::WalkBuilder;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Input, Report};
+use toolreplay::formats::Options;
 
 /// Recordings that are named, with --strict.
 const NAMED: usize = 100;
@@ -146,7 +147,9 @@ impl LeftOut {
 }
 
 fn recordings(inputs: &[Input]) -> usize {
-    let is_one = |input: &&Input| input.path.as_deref().is_some_and(unread::may_hold_one);
+    // together they are looked into as far as one run may unpack
+    let options = Options::default();
+    let is_one = |input: &&Input| input.path.as_deref().is_some_and(|path| unread::may_hold_one(path, &options));
     inputs.iter().filter(is_one).count()
 }
 

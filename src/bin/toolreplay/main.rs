@@ -44,16 +44,16 @@ mod trace;
 mod cli;
 mod completions;
 
-use clap::Parser as _;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return exit::code(output::usage(&error)),
     };
     let common = cli.common;
+    exit::speak(output::color(common.color, &std::io::stderr()), common.quiet);
     let outcome = match cli.command {
         Command::Audit(args) => audit::run(*args, &common),
         Command::View(args) => view::run(args, &common),

@@ -10,11 +10,11 @@ use clap::error::ErrorKind;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use toolreplay::audit::{Command, Report};
 use toolreplay::formats::Warning;
-use toolreplay::report::{self, Format, PageOptions, Sessions};
+use toolreplay::report::{self, Format, PageOptions, Sessions, Style};
 use toolreplay::sanitize::visible;
 
 /// Settles which reports a command writes, and that no two go to one place.
@@ -39,8 +39,8 @@ pub(crate) fn targets(reports: &Reports) -> anyhow::Result<Vec<ReportTarget>> {
 }
 
 /// Writes all reports of a run and says its exit code. Files that could not be judged are named on standard error.
-pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, common: &Common) -> Exit {
-    finish_showing(report, targets, alone, common, PageOptions::default(), &mut |_| None)
+pub(crate) fn finish(report: &Report, targets: &[ReportTarget], alone: bool, style: &Style) -> Exit {
+    finish_showing(report, targets, alone, style, PageOptions::default(), &mut |_| None)
 }
 
 /// The same; a page among the reports shows the calls that `sessions` finds.
@@ -48,15 +48,24 @@ pub(crate) fn finish_showing(
     report: &Report,
     targets: &[ReportTarget],
     alone: bool,
-    common: &Common,
+    style: &Style,
     page: PageOptions,
     sessions: &mut Sessions<'_>,
 ) -> Exit {
-    say_imports(report, alone);
+    say_imports(report, alone || style.verbose);
+    let told = tells(report, targets, style);
     for file in &report.files {
-        if let Some(failure) = &file.failure {
-            let named = failure.file.is_none() && (!alone || failure.line == 0);
-            exit::print_error(&if named { format!("{}: {failure}", file.path) } else { failure.to_string() });
+        let Some(failure) = &file.failure else { continue };
+        if told && file.is_judged() {
+            // what is missing is a finding like others, and is said where they are
+            let shown = &file.path;
+            exit::print_error(&format!("{shown}: not all of the recording can be read: see malformed-transcript"));
+            continue;
+        }
+        let named = failure.file.is_none() && (!alone || failure.line == 0);
+        exit::print_error(&if named { format!("{}: {failure}", file.path) } else { failure.to_string() });
+        if !failure.help.is_empty() {
+            exit::print_help(&format!("{}: {}", file.path, failure.help));
         }
     }
     let mut failure = None;
@@ -66,11 +75,12 @@ pub(crate) fn finish_showing(
                 to_file(path, |out| report::write_page(report, page, sessions, out))
             }
             None if target.format == Format::Html => to_stdout(|out| report::write_page(report, page, sessions, out)),
-            Some(path) => to_file(path, |out| report::write(report, target.format, false, out)),
-            None => {
-                let color = target.format == Format::Text && color(common.color);
-                to_stdout(|out| report::write(report, target.format, color, out))
+            Some(path) => {
+                let Style { columns, .. } = Style::default();
+                let plain = Style { color: false, terminal: false, columns, ..*style };
+                to_file(path, |out| report::write(report, target.format, &plain, out))
             }
+            None => to_stdout(|out| report::write(report, target.format, style, out)),
         };
         // one that cannot be written is no reason to keep the others back
         if let Err(error) = written
@@ -85,9 +95,20 @@ pub(crate) fn finish_showing(
     Ok(report.verdict.exit_code())
 }
 
+/// Whether the text on standard output says what is wrong and what must be said besides, so that nobody hears it twice.
+pub(crate) fn tells(report: &Report, targets: &[ReportTarget], style: &Style) -> bool {
+    let text = |target: &ReportTarget| target.path.is_none() && matches!(target.format, Format::Text | Format::Concise);
+    let shows = matches!(report.command, Command::Audit | Command::Seals | Command::SealAll);
+    let judged = report.files.is_empty() || report.files.iter().any(|file| file.is_judged());
+    shows && judged && !style.statistics && !style.quiet && targets.iter().any(text)
+}
+
 /// Says on standard error what must be said besides, unless a report on standard output has said it to people.
-pub(crate) fn say_remarks(report: &Report, targets: &[ReportTarget]) {
-    let tells = |format| matches!(format, Format::Text | Format::Github | Format::Markdown);
+pub(crate) fn say_remarks(report: &Report, targets: &[ReportTarget], style: &Style) {
+    let tells = |format| match format {
+        Format::Text | Format::Concise => !style.quiet,
+        format => matches!(format, Format::Github | Format::Markdown),
+    };
     let told = |target: &ReportTarget| target.path.is_none() && tells(target.format);
     // the text of the other commands is fixed, and has no place for remarks
     if report.command == Command::Audit && targets.iter().any(told) {
@@ -106,7 +127,9 @@ fn say_imports(report: &Report, alone: bool) {
         *formats.entry(import.format).or_default() += 1;
         if alone {
             exit::print_note(&format!("read as {}: {}", import.format, import.reason));
-            import.warnings.iter().for_each(|warning| {
+            // losses that fail the file are its error
+            let said = |warning: &&Warning| file.failure.is_none() || !warning.is_loss();
+            import.warnings.iter().filter(said).for_each(|warning| {
                 let own = import.paths.get(warning.first.file as usize);
                 say_warning(warning, own.unwrap_or(&file.path));
             });
@@ -124,18 +147,36 @@ pub(crate) fn say_warning(warning: &Warning, path: &str) {
     exit::print_warning(&format!("{place}{warning}"));
 }
 
-/// Whether text on standard output is coloured.
-pub(crate) fn color(when: When) -> bool {
+/// Whether text on a stream is coloured.
+pub(crate) fn color(when: When, stream: &impl IsTerminal) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "colour is the terminal user's choice")]
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match when {
         When::Always => true,
         When::Never => false,
-        When::Auto => {
-            #[expect(clippy::disallowed_methods, reason = "colour is the terminal user's choice")]
-            let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-            #[expect(clippy::disallowed_methods, reason = "whether the terminal knows colours")]
-            let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-            !no_color && !dumb && io::stdout().is_terminal()
-        }
+        When::Auto if set("NO_COLOR").is_some() => false,
+        When::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        When::Auto => set("TERM").is_some_and(|term| term != "dumb") && stream.is_terminal(),
+    }
+}
+
+/// How text is laid out on standard output.
+pub(crate) fn style(common: &Common) -> Style {
+    let out = io::stdout();
+    let terminal = out.is_terminal();
+    #[expect(clippy::disallowed_methods, reason = "how wide a terminal is, is its user's choice")]
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| (20..=1_000).contains(columns));
+    let measured = || terminal_size::terminal_size_of(&out).map(|(columns, _)| usize::from(columns.0).max(20));
+    let usual = Style::default();
+    // what is not read on a terminal is the same everywhere
+    let columns = terminal.then(|| asked().or_else(measured)).flatten();
+    Style {
+        color: color(common.color, &out),
+        columns: columns.unwrap_or(usual.columns),
+        terminal,
+        quiet: common.quiet,
+        verbose: common.verbose,
+        ..usual
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn run(args: ReplayArgs, common: &Common) -> Exit {
     let mut report =
         report(Command::Replay, &inputs, &Plan::Judge(Ruleset::replay(mutators), args.importing.options()), common);
     attest::subjects(&mut report, &inputs, &targets);
-    output::finish(&report, &targets, args.files.len() == 1, common)
+    output::finish(&report, &targets, args.files.len() == 1, &output::style(common))
 }
 
 /// The files of a command that takes files alone, in the order given.

@@ -1,7 +1,7 @@
 //! `toolreplay scope`: transcripts against what an agent may call.
 
 use crate::args::{Common, ScopeArgs};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::inputs::Surroundings;
 use crate::{attest, guard, output, replay};
 use anyhow::{Context as _, bail};
@@ -23,8 +23,8 @@ pub(crate) fn run(args: ScopeArgs, common: &Common) -> Exit {
     report.held_against(&scope);
     attest::subjects(&mut report, &inputs, &targets);
     attest::judged_by(&mut report, &Surroundings::current()?, None, [args.scope.as_path()], &targets)?;
-    let code = output::finish(&report, &targets, args.files.len() == 1, common)?;
-    output::say_remarks(&report, &targets);
+    let code = output::finish(&report, &targets, args.files.len() == 1, &output::style(common))?;
+    output::say_remarks(&report, &targets, &output::style(common));
     Ok(code)
 }
 
@@ -41,5 +41,5 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Policy> {
     if text.len() as u64 > MAX_SCOPE {
         bail!("the scope file {shown} is larger than {} MiB", MAX_SCOPE >> 20);
     }
-    Policy::read(&text).context(shown)
+    Policy::read(&text).map_err(|error| exit::at(&shown, &text, (error.line, error.column), &error.what))
 }

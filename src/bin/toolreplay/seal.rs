@@ -207,7 +207,6 @@ fn write(source: impl Read + Send, sealing: &Sealing<'_>, out: &mut (dyn Write +
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 mod tests {
     use super::*;
 

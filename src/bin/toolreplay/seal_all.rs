@@ -65,7 +65,7 @@ pub(crate) fn run(args: &SealAllArgs, common: &Common) -> Exit {
     let settings = Settings { allow_empty: args.allow_empty, ..Settings::everything() };
     let mut report = Report::new(Command::SealAll, &found.inputs, outcomes, false, &settings);
     attest::subjects(&mut report, &found.inputs, &targets);
-    let code = output::finish(&report, &targets, found.alone, common)?;
+    let code = output::finish(&report, &targets, found.alone, &output::style(common))?;
     if report.verdict == Verdict::Inconclusive {
         exit::print_error("found no call to seal; check the paths, or say --allow-empty if that is meant");
     }

@@ -71,7 +71,7 @@ impl ShowArgs {
                 view.serialize(&mut Serializer::with_formatter(&mut *out, formatter))?;
                 out.write_all(b"\n")
             }
-            Format::Text => out.write_all(view.text(output::color(common.color)).as_bytes()),
+            Format::Text => out.write_all(view.text(output::color(common.color, &std::io::stdout())).as_bytes()),
         })?;
         if !view.is_whole() {
             bail!(

@@ -21,18 +21,19 @@ const LINKED: usize = 10_000;
 /// Lines of a file that tell whether it is made of JSON.
 const LINES: usize = 50;
 
-/// What was not read of `paths`, given what was. `left_out`: recordings that are not judged on purpose. `strict`: it is an
-/// error.
+/// What was not read of `paths`, given what was. `left_out`: recordings that are not judged on purpose. `options`: how much
+/// may be unpacked to find out. `strict`: it is an error.
 pub(crate) fn find(
     place: &Surroundings,
     paths: &[PathBuf],
     inputs: &[Input],
     outcomes: &[Outcome],
     left_out: &[Input],
+    options: &Options,
     strict: bool,
 ) -> Vec<Change> {
     let left_out: HashSet<PathBuf> = real_paths(left_out).collect();
-    let mut found = Found { place, read: read(inputs, outcomes), left_out, strict, changes: Vec::new() };
+    let mut found = Found { place, read: read(inputs, outcomes), left_out, options, strict, changes: Vec::new() };
     let mut folders: Vec<PathBuf> = paths.iter().filter(|path| path.is_dir()).cloned().collect();
     // what belongs to a session that was named by itself
     let beside = |input: &Input| Some(input.path.as_deref()?.with_extension("").join("subagents"));
@@ -76,6 +77,7 @@ struct Found<'f> {
     place: &'f Surroundings,
     read: HashSet<PathBuf>,
     left_out: HashSet<PathBuf>,
+    options: &'f Options,
     strict: bool,
     changes: Vec<Change>,
 }
@@ -96,7 +98,7 @@ impl Found<'_> {
     fn look_at(&mut self, folder: &Path, entry: &DirEntry) {
         let path = entry.path();
         if entry.path_is_symlink() && path.is_dir() {
-            if leads_to_recordings(path, &self.read) {
+            if leads_to_recordings(path, &self.read, self.options) {
                 self.say(path, "it is a link to a folder with recordings, and links to folders are not followed");
             }
             return;
@@ -121,7 +123,7 @@ impl Found<'_> {
         if let Some((_, session)) = session.filter(|(real, _)| self.read.contains(real)) {
             // what only repeats the session is no loss
             let known: Vec<PathBuf> = self.known_of(&session);
-            if formats::has_calls_of_its_own(path, &known).unwrap_or(true) {
+            if formats::has_calls_of_its_own(path, &known, &self.options.budget).unwrap_or(true) {
                 self.say(
                     path,
                     "it stands beside a session that is read without it, and has calls which that one has not",
@@ -131,7 +133,7 @@ impl Found<'_> {
         }
         let inside = path.strip_prefix(folder).unwrap_or(path);
         let hidden = inside.iter().any(|part| part.as_encoded_bytes().first() == Some(&b'.'));
-        match held(path) {
+        match held(path, self.options) {
             Held::Recording if hidden => self.say(path, "it is hidden, and holds a recording"),
             Held::Recording => self.say(path, "its name is none that recordings have, and it holds one"),
             Held::Refused(why) => self.say(path, &format!("it cannot be told what it holds: {why}")),
@@ -194,16 +196,16 @@ fn walk(folder: &Path) -> impl Iterator<Item = DirEntry> {
 }
 
 /// Whether a folder that a link leads to has recordings that were not read by another way.
-fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>) -> bool {
+fn leads_to_recordings(link: &Path, read: &HashSet<PathBuf>, options: &Options) -> bool {
     let Ok(folder) = link.canonicalize() else { return false };
     let files = walk(&folder).take(LINKED).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let unread = files.filter(|entry| !read.contains(entry.path()) && formats::may_be_recording(entry.path()));
-    unread.take(100).any(|entry| !matches!(held(entry.path()), Held::Nothing))
+    unread.take(100).any(|entry| !matches!(held(entry.path(), options), Held::Nothing))
 }
 
 /// Whether a file may hold a recording: what cannot be read may.
-pub(crate) fn may_hold_one(path: &Path) -> bool {
-    File::open(path).is_err() || !matches!(held(path), Held::Nothing)
+pub(crate) fn may_hold_one(path: &Path, options: &Options) -> bool {
+    File::open(path).is_err() || !matches!(held(path, options), Held::Nothing)
 }
 
 /// What a file holds, as far as its beginning tells.
@@ -214,7 +216,7 @@ enum Held {
     Refused(String),
 }
 
-fn held(path: &Path) -> Held {
+fn held(path: &Path, options: &Options) -> Held {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     let wrapped = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"\xfe\xff", b"PK\x03\x04"];
@@ -227,7 +229,7 @@ fn held(path: &Path) -> Held {
         () if is_json(&head) => Box::new(Cursor::new(head)),
         () => return Held::Nothing,
     };
-    match formats::open(source, Some(path), &Options::default()) {
+    match formats::open(source, Some(path), options) {
         // what is in no other format is read as a transcript, for the sake of its message
         Ok(Opening::Native(source) | Opening::Unknown(Unknown { source, .. })) => match has_record(source) {
             Ok(true) => Held::Recording,

@@ -51,8 +51,8 @@ pub(crate) fn run(args: VerifyArgs, common: &Common) -> Exit {
     attest::subjects(&mut report, &inputs, &targets);
     let trusted = args.signing.trust.iter().map(PathBuf::as_path);
     attest::judged_by(&mut report, &Surroundings::current()?, None, trusted, &targets)?;
-    let code = output::finish(&report, &targets, inputs.len() == 1, common)?;
-    output::say_remarks(&report, &targets);
+    let code = output::finish(&report, &targets, inputs.len() == 1, &output::style(common))?;
+    output::say_remarks(&report, &targets, &output::style(common));
     // the whole output of verify is fixed; a person is told all the same
     if unsigned && code == exit::CLEAN && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
         exit::print_note("integrity only: no signature says whose seal this is");

@@ -1,6 +1,6 @@
 //! The comparison as a page: no script, no request, nothing but text and one style sheet that its policy names by its hash.
 
-use super::shown::{DiffReport, First, Place, Row, Side, summary, words};
+use super::shown::{DiffReport, Place, Row, Side, summary, words};
 use crate::excerpt::{Difference, Line};
 use crate::report::runs::{count, money, time};
 use crate::sanitize::visible;
@@ -81,7 +81,7 @@ fn name(text: &str) -> String {
 }
 
 fn first(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
-    let Some(First { divergence, a, b, .. }) = &report.first else { return Ok(()) };
+    let Some((divergence, a, b, _)) = &report.first else { return Ok(()) };
     let at = divergence.index;
     match (a, b) {
         (Some(a), Some(_)) if divergence.answer => {

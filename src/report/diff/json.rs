@@ -1,6 +1,6 @@
 //! The comparison for programs. The shape is frozen: fields are only added.
 
-use super::shown::{DiffReport, First, Place, Row, Side};
+use super::shown::{DiffReport, Place, Row, Side};
 use crate::excerpt::Difference;
 use crate::report::runs::{JsonTool, JsonUsage, SCHEMA_VERSION, millis};
 use crate::sanitize::InertJson;
@@ -152,7 +152,7 @@ pub(super) fn write(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> 
             only_b: tally.only_b,
             moved: tally.moved,
         },
-        first: report.first.as_ref().map(|First { divergence, a, b, difference }| JsonFirst {
+        first: report.first.as_ref().map(|(divergence, a, b, difference)| JsonFirst {
             index: divergence.index as u64,
             kind: match (divergence.answer, a, b) {
                 (true, ..) => "answer",

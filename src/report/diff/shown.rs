@@ -15,6 +15,9 @@ const SHOWN: usize = 1_000;
 /// The longest name of a tool or an agent that is shown, in characters.
 const NAME: usize = 80;
 
+/// Where two sessions part: how, the call of each, and what their answers differ in.
+pub(super) type Parting = (Divergence, Option<Place>, Option<Place>, Option<Difference>);
+
 /// What is shown of a comparison.
 #[derive(Debug)]
 pub struct DiffReport {
@@ -22,20 +25,11 @@ pub struct DiffReport {
     pub(super) b: Side,
     pub(super) verdict: Verdict,
     pub(super) tally: Tally,
-    pub(super) first: Option<First>,
+    pub(super) first: Option<Parting>,
     /// Differences, with how many calls are the same before each.
     pub(super) rows: Vec<Row>,
     /// The calls that are the same behind the last of them.
     pub(super) same_at_end: u64,
-}
-
-/// Where two sessions part first.
-#[derive(Debug)]
-pub(super) struct First {
-    pub(super) divergence: Divergence,
-    pub(super) a: Option<Place>,
-    pub(super) b: Option<Place>,
-    pub(super) difference: Option<Difference>,
 }
 
 /// One session.
@@ -83,9 +77,9 @@ impl DiffReport {
             None => None,
             Some(divergence) => {
                 let at = divergence.index;
+                let places = (place(a, Some(at), true)?, place(b, Some(at), true)?);
                 let difference = if divergence.answer { parted(a, at, b, at)? } else { None };
-                let (a, b) = (place(a, Some(at), true)?, place(b, Some(at), true)?);
-                Some(First { divergence, a, b, difference })
+                Some((divergence, places.0, places.1, difference))
             }
         };
         let (mut rows, mut same_before) = (Vec::new(), 0);

@@ -1,6 +1,6 @@
 //! The comparison for people. Every line starts with words of our own.
 
-use super::shown::{DiffReport, First, Place, Row, Side, summary, words};
+use super::shown::{DiffReport, Place, Row, Side, summary, words};
 use crate::excerpt::Difference;
 use crate::report::runs::{count, money, time};
 use crate::sanitize::visible;
@@ -66,7 +66,7 @@ fn calls(number: u64) -> String {
 
 /// Where the sessions part first.
 fn first(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
-    let Some(First { divergence, a, b, .. }) = &report.first else { return Ok(()) };
+    let Some((divergence, a, b, _)) = &report.first else { return Ok(()) };
     let at = divergence.index;
     writeln!(out)?;
     match (a, b) {

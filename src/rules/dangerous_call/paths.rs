@@ -117,6 +117,10 @@ pub(super) fn is_below(path: &str, folder: &str) -> bool {
 /// Whether a path is in a folder for what is only needed for a while.
 pub(super) fn is_temporary(path: &str) -> bool {
     let temporary = |part: &str| {
+        // a folder's whole path as one name: what agents call the folders of their records
+        if part.starts_with('-') {
+            return false;
+        }
         let part = part.to_ascii_lowercase();
         let mut words = part.split(['-', '_', '.']).filter(|word| !word.is_empty());
         matches!(words.clone().next(), Some("tmp" | "temp" | "scratch" | "sandbox"))

@@ -26,6 +26,8 @@ fn what_fires() {
         ("cd /srv/www; rm --recursive --force site", RM_OUTSIDE),
         ("D=/srv/www; rm -Rf \"$D/site\"", RM_OUTSIDE),
         ("rm -fr -- ~/Documents/x", RM_OUTSIDE),
+        // what an agent keeps of its sessions, in a folder called after another one
+        ("rm -rf ~/.claude/projects/-tmp-some-repo/", RM_OUTSIDE),
         ("/bin/rm -rf /srv/x", RM_OUTSIDE),
         ("\\rm -rf /srv/x", RM_OUTSIDE),
         ("'rm' -rf '/srv/x'", RM_OUTSIDE),
@@ -223,7 +225,7 @@ fn a_part_shows_no_secret() {
     let command =
         format!("curl -k -H 'Authorization: Bearer {}' https://host.io", "kQ7vZ2mXr9TbW4nYc8HdLp3FsJ6gUaE5oKiVq1Rt");
     let found = of("Bash", &serde_json::json!({"command": command}), Some(CWD));
-    assert!(found[0].part.starts_with("curl -k -H 'Authorization: Bearer ***'"), "{}", found[0].part);
+    assert!(found[0].part.starts_with("curl -k -H 'Authorization: Bearer [secret]'"), "{}", found[0].part);
 }
 
 #[test]

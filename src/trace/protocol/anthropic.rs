@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Allowance, Head, Issues, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
-use super::{body, check_calls, decode_arguments, inspect_messages, lenient, open_all_arguments, text_of};
+use super::{body, check_calls, decode_arguments, inspect_messages, open_all_arguments, text_of, typed_events};
 
 struct Messages;
 
@@ -286,23 +286,7 @@ impl Stream {
 
 impl ReplyStream for Stream {
     fn frame(&mut self, event: Option<&str>, data: &[u8]) {
-        if data.trim_ascii() == b"[DONE]" {
-            return;
-        }
-        if self.ended {
-            // Not dropped: there are clients that read on.
-            self.issues.add("data_after_done");
-        }
-        let mut issues = std::mem::take(&mut self.issues);
-        let mut events = Vec::new();
-        lenient::frame(data, &mut issues, |event, _| events.push(event));
-        self.issues = issues;
-        for mut parsed in events {
-            if !parsed.is_object() {
-                self.issues.add("invalid_sse_chunk");
-                continue;
-            }
-            let named = text_of(&parsed, "type").or_else(|| event.map(str::to_owned));
+        for (named, mut parsed) in typed_events(event, data, self.ended, &mut self.issues) {
             match named.as_deref() {
                 _ if event == Some("error") && parsed.get("error").is_none() => {
                     self.event("error", &mut json!({"error": parsed}));

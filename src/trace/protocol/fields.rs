@@ -3,6 +3,7 @@
 use super::body;
 use super::decoder::{Head, ToolCall};
 use super::issues::Issues;
+use super::lenient;
 use serde_json::{Value, json};
 
 /// What a stream decoder may still keep.
@@ -152,4 +153,27 @@ pub(crate) fn error_type(error: &Value) -> String {
 pub(crate) fn openai_error(status: u16, code: &str, message: &str) -> Value {
     let kind = if status >= 500 { "server_error" } else { "invalid_request_error" };
     json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
+}
+
+/// What a frame holds in a protocol whose events are objects that say their type, each with that type. The end mark of
+/// OpenAI's older protocol, which some servers add, is none.
+pub(crate) fn typed_events(
+    event: Option<&str>,
+    data: &[u8],
+    ended: bool,
+    issues: &mut Issues,
+) -> Vec<(Option<String>, Value)> {
+    let mut events = Vec::new();
+    if data.trim_ascii() == b"[DONE]" {
+        return events;
+    }
+    if ended {
+        // Not dropped: there are clients that read on.
+        issues.add("data_after_done");
+    }
+    lenient::frame(data, issues, |parsed, issues| match parsed.is_object() {
+        true => events.push((text_of(&parsed, "type").or_else(|| event.map(str::to_owned)), parsed)),
+        false => issues.add("invalid_sse_chunk"),
+    });
+    events
 }

@@ -24,7 +24,7 @@ pub use self::responses::RESPONSES;
 // for the decoders in this folder
 use self::fields::{
     Allowance, check_calls, decode_arguments, error_type, inspect_listed, inspect_messages, open_all_arguments,
-    open_arguments, openai_error, text_of,
+    open_arguments, openai_error, text_of, typed_events,
 };
 
 /// Every protocol with a decoder. To add one: a file beside this one and a line here.

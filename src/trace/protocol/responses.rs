@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::{Allowance, Head, Issues, Protocol, Reply, ReplyStream, ToolCall, ToolResult};
-use super::{body, check_calls, error_type, lenient, open_all_arguments, open_arguments, openai_error, text_of};
+use super::{body, check_calls, error_type, open_all_arguments, open_arguments, openai_error, text_of, typed_events};
 
 struct Responses;
 
@@ -487,24 +487,7 @@ impl Stream {
 
 impl ReplyStream for Stream {
     fn frame(&mut self, event: Option<&str>, data: &[u8]) {
-        // Some servers add the mark of the older protocol.
-        if data.trim_ascii() == b"[DONE]" {
-            return;
-        }
-        if self.ended {
-            // Not dropped: there are clients that read on.
-            self.issues.add("data_after_done");
-        }
-        let mut issues = std::mem::take(&mut self.issues);
-        let mut events = Vec::new();
-        lenient::frame(data, &mut issues, |event, _| events.push(event));
-        self.issues = issues;
-        for mut parsed in events {
-            if !parsed.is_object() {
-                self.issues.add("invalid_sse_chunk");
-                continue;
-            }
-            let named = text_of(&parsed, "type").or_else(|| event.map(str::to_owned));
+        for (named, mut parsed) in typed_events(event, data, self.ended, &mut self.issues) {
             let kind = match named {
                 _ if event == Some("error") => "error".to_owned(),
                 None if parsed.get("error").is_some() => "error".to_owned(),

@@ -125,7 +125,10 @@ class Report(Sequence[Finding]):
         return json.loads(self.to_json())
 
     def view(self) -> Path:
-        """Opens the report as an HTML page in the browser, where this version writes one, and returns its path."""
+        """Opens the report as an HTML page in the browser, with the calls of what can be read still, and returns its path.
+
+        The file is new, and readable by its owner alone; it stays.
+        """
         text = self.render("html")
         with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8", delete=False) as page:
             page.write(text)

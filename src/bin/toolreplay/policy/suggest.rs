@@ -27,7 +27,9 @@ use toolreplay::tools::ToolSet;
 /// How many distinct calls are learnt from.
 const MOST_CALLS: usize = 200_000;
 /// The longest call that is allowed word for word, in bytes.
-const LONGEST_EXACT: usize = 4_000;
+const LONGEST_EXACT: usize = 20_000;
+/// How much is listed so together, in bytes.
+const MOST_EXACT: usize = 1 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct SuggestArgs {
@@ -233,10 +235,13 @@ fn suggest(seen: &BTreeSet<Seen>) -> Lists {
     }
     // what the entries do not cover is allowed word for word
     let covered = lists.text().ok().and_then(|text| Policy::read(text.as_bytes()).ok());
+    let mut room = MOST_EXACT;
     for call in seen {
-        if covered.as_ref().is_some_and(|policy| allowed(policy, call)) || call.arguments.len() > LONGEST_EXACT {
+        let length = call.arguments.len();
+        if covered.as_ref().is_some_and(|policy| allowed(policy, call)) || length > LONGEST_EXACT.min(room) {
             continue;
         }
+        room -= length;
         if let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) {
             lists.add(false, json!({"tool": pattern_of(&call.tool), "schema": exact(&arguments)}));
         }
@@ -282,8 +287,13 @@ impl Tool {
             names.iter().copied().find(|name| arguments.iter().any(|arguments| arguments.get(name).is_some()))
         };
         let tool = pattern_of(name);
+        let mut patches = patches(&tool, &arguments, root);
         if let Some(argument) = has(&COMMANDS) {
-            return self.commands(&tool, argument, &arguments);
+            patches.extend(self.commands(&tool, argument, &arguments));
+            return patches;
+        }
+        if !patches.is_empty() {
+            return patches;
         }
         if let Some(argument) = has(&URLS) {
             return urls(&tool, argument, &arguments);
@@ -292,7 +302,7 @@ impl Tool {
             return self.paths(&tool, argument, &arguments, root);
         }
         // a tool that takes none of these is judged by its name; one that takes patches is not
-        match arguments.iter().any(|arguments| arguments.to_string().contains("*** Begin Patch")) {
+        match arguments.iter().any(|arguments| arguments.to_string().contains(PATCH)) {
             true => Vec::new(),
             false => vec![json!(tool)],
         }
@@ -359,6 +369,28 @@ impl Tool {
     }
 }
 
+/// How a patch for `apply_patch` begins.
+const PATCH: &str = "*** Begin Patch";
+
+/// Where the patches lead that a tool was given, in whichever argument.
+fn patches(tool: &str, arguments: &[Value], root: Option<&str>) -> Vec<Value> {
+    let mut globs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (name, value) in arguments.iter().filter_map(Value::as_object).flatten() {
+        let texts = match value {
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+            value => value.as_str().into_iter().collect::<Vec<_>>(),
+        };
+        let lines = texts.into_iter().filter(|text| text.contains(PATCH)).flat_map(str::lines);
+        let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+        let paths = lines.filter_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)));
+        for glob in paths.filter_map(|path| glob(path.trim(), root)) {
+            globs.entry(name).or_default().insert(glob);
+        }
+    }
+    let entry = |(name, globs)| json!({"tool": tool, "path": {"arg": name, "globs": globs, "from": "apply_patch"}});
+    globs.into_iter().map(entry).collect()
+}
+
 /// The words by which a command is allowed: `Some(None)` for one without words, nothing for one that runs others.
 fn prefix(command: &Simple) -> Option<Option<Vec<String>>> {
     if !command.assignments.is_empty() {
@@ -373,6 +405,10 @@ fn prefix(command: &Simple) -> Option<Option<Vec<String>>> {
     };
     let name = word(0)?;
     let base = shell::base_name(&name).into_owned();
+    // a patch is judged by where it leads
+    if base == "apply_patch" {
+        return None;
+    }
     if INTERPRETERS.contains(&&*base) {
         // a script file is one; what stands in the command is not
         let script = word(1).filter(|script| !script.starts_with('-') && script.contains('.'))?;
