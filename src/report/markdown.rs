@@ -10,6 +10,8 @@ use std::io::{self, Write};
 const TABLE: usize = 800_000;
 /// Bytes of the table of files.
 const FILES: usize = 100_000;
+/// Findings that are shown with their calls.
+const WORST: usize = 5;
 /// Characters of one cell.
 const CELL: usize = 400;
 
@@ -29,6 +31,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         markdown(&report.coverage.to_string())
     )?;
     let findings = report.gravest_first();
+    worst(report, &findings, out)?;
     if !findings.is_empty() {
         writeln!(out, "\n| level | kind | place | index | tool | message |\n| --- | --- | --- | ---: | --- | --- |")?;
         let rows = findings.iter().map(|reported| row(report, *reported));
@@ -51,6 +54,25 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     for remark in report.short_remarks.iter().take(100) {
         writeln!(out, "\nRemark: {}", cell(&remark.text))?;
+    }
+    Ok(())
+}
+
+/// The gravest findings about a call, each with what was called.
+fn worst(report: &Report, findings: &[Reported<'_>], out: &mut dyn Write) -> io::Result<()> {
+    let shown = findings.iter().filter_map(|reported| Some((reported, reported.finding.excerpt.as_ref()?)));
+    for (number, (reported, excerpt)) in shown.take(WORST).enumerate() {
+        if number == 0 {
+            writeln!(out, "\nThe gravest calls:\n")?;
+        }
+        let finding = reported.finding;
+        let (tool, call) = (cell(finding.tool_text()), cell(&excerpt.call.text));
+        write!(out, "- {} {}, {}: {tool} {call}", finding.level, finding.rule.id, place(report, *reported))?;
+        if let Some(difference) = &excerpt.difference {
+            let (before, now) = (cell(&difference.before.text), cell(&difference.now.text));
+            write!(out, "; the answer was {before}, and is {now}")?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }

@@ -12,9 +12,9 @@ use serde::Serialize as _;
 use serde_json::json;
 use serde_json::ser::{CompactFormatter, Serializer};
 use serde_sarif::sarif::{
-    ArtifactLocation, CodeFlow, Invocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag,
-    Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, ThreadFlow,
-    ThreadFlowLocation, Tool, ToolComponent,
+    ArtifactContent, ArtifactLocation, CodeFlow, Invocation, Location, Message, MultiformatMessageString,
+    PhysicalLocation, PropertyBag, Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult,
+    ResultLevel, Run, Sarif, ThreadFlow, ThreadFlowLocation, Tool, ToolComponent,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -183,7 +183,13 @@ fn physical_location(path: &str, place: (u64, u64, u32)) -> PhysicalLocation {
 }
 
 fn location(path: &str, finding: &Finding) -> Location {
-    Location::builder().physical_location(physical_location(path, finding.place())).build()
+    let mut place = physical_location(path, finding.place());
+    // what was called, its secrets masked: the line itself may be long, and may hold what nobody else should see
+    if let (Some(excerpt), Some(region)) = (&finding.excerpt, &mut place.region) {
+        let text = clip(&excerpt.call.text, MESSAGE).into_owned();
+        region.snippet = Some(ArtifactContent::builder().text(text).build());
+    }
+    Location::builder().physical_location(place).build()
 }
 
 /// Another record, and what it is to a finding.

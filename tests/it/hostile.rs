@@ -26,6 +26,8 @@ fn reports_are_as_expected() {
             "text" => "txt",
             "junit" => "xml",
             "markdown" => "md",
+            // mostly style and scripts; `tests/page` looks at what a browser makes of hostile names
+            "html" => continue,
             name => name,
         };
         expect_file(Path::new(&format!("samples/report/hostile.expected.{file}")), &report(format));

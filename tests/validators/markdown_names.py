@@ -21,7 +21,7 @@ let text = "";
 process.stdin.setEncoding("utf8").on("data", (part) => { text += part; });
 process.stdin.on("end", () => process.stdout.write(markdown.render(text)));
 """
-ALLOWED = {"h2", "p", "table", "thead", "tbody", "tr", "th", "td", "code"}
+ALLOWED = {"h2", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code"}
 # what GitHub links after rendering, in text that is no code
 REFERENCES = re.compile(r"@\w|#\d|\bGH-\d|\b[0-9a-f]{7,40}\b|www\.|://|:\w+:|\$")
 
