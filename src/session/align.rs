@@ -86,20 +86,20 @@ mod tests {
     /// time that would tell: what grows by the square would take hours.
     #[test]
     fn long_sequences_that_share_everything_and_no_order_are_aligned() {
-        let count = 100_000_u32;
+        let count = 20_000_u32;
         let one: Vec<u32> = (0..count).collect();
         let scattered = |by: u32| (0..count).map(move |at| (u64::from(at) * u64::from(by) % u64::from(count)) as u32);
         for other in [
             one.iter().rev().copied().collect::<Vec<u32>>(),
-            scattered(34_567).collect(),
+            scattered(7_919).collect(),
             one.iter().map(|at| at % 7).collect(),
         ] {
             let stretches = align(&one, &other);
             let covered: usize = stretches.iter().map(|stretch| stretch.only.0.len() + stretch.same).sum();
             assert_eq!(covered, one.len());
         }
-        let few: Vec<u32> = scattered(34_567).map(|at| at % 3).collect();
-        let others: Vec<u32> = scattered(76_543).map(|at| at % 5).collect();
+        let few: Vec<u32> = scattered(7_919).map(|at| at % 3).collect();
+        let others: Vec<u32> = scattered(3_571).map(|at| at % 5).collect();
         assert!(!align(&few, &others).is_empty());
     }
 }
