@@ -123,6 +123,16 @@ const SCOPE_REMARKS: usize = 1000;
 const EACH: usize = 5;
 const FIRST: usize = 3;
 
+/// What is shown of `remarks`, the first `of_suppressions` of which are about suppressions, and of `open_seals`.
+fn short(remarks: &[String], of_suppressions: usize, open_seals: &[String]) -> Vec<ShortRemark> {
+    let (suppressions, others) = remarks.split_at(of_suppressions);
+    let shown = if suppressions.len() > EACH { FIRST } else { suppressions.len() };
+    let left = suppressions.len() - shown;
+    let more = (left > 0).then(|| format!("{left} more suppressions did nothing; the JSON report names them all"));
+    let said = suppressions[..shown].iter().chain(more.as_ref()).chain(others).chain(open_seals);
+    said.map(|remark| ShortRemark::warning(remark)).collect()
+}
+
 impl Report {
     /// Puts together what a run over `inputs` gave. `scope` says whether calls were held against one.
     #[must_use]
@@ -188,6 +198,7 @@ impl Report {
         coverage.turned_off(&settings.rules, judges_calls);
         let renewed = Baseline::of(&coverage, &files, settings.baseline.as_ref(), &settings.rules);
         let mut remarks = filter.remarks();
+        let of_suppressions = remarks.len();
         remarks.extend(accepted(settings, &files));
         if let Some(baseline) = &settings.baseline {
             if let Some(finding) = baseline.dropped(&coverage, &files) {
@@ -225,7 +236,7 @@ impl Report {
             below_min_level: filter.below_min_level,
             judged_by: Vec::new(),
             subjects: Vec::new(),
-            short_remarks: remarks.iter().chain(&open_seals).map(|remark| ShortRemark::warning(remark)).collect(),
+            short_remarks: short(&remarks, of_suppressions, &open_seals),
             remarks: remarks.into_iter().chain(open_seals).collect(),
             coverage,
             rules_off: settings.rules.off().collect(),

@@ -248,6 +248,13 @@ fn suppressions_need_a_match() {
     assert!(ran.stdout.contains(&format!("remark: {said}")) && ran.stderr.is_empty(), "{ran:?}");
     let ran = project.run(&["runs", "--format", "json"]);
     assert_eq!(ran.stderr, format!("warning: {said}"));
+    // many are counted where people read, and named where programs do
+    let many: String = (0..40).map(|at| suppress(&format!("tool = \"nobody{at}\""))).collect();
+    fs::write(project.path("toolreplay.toml"), many).unwrap();
+    let ran = project.run(&["runs"]);
+    assert_eq!(ran.stdout.matches("\nremark: ").count(), 4, "{}", ran.stdout);
+    assert!(ran.stdout.contains("remark: 37 more suppressions did nothing; the JSON report names them all\n"));
+    assert_eq!(project.json(&["runs"])["remarks"].as_array().unwrap().len(), 40);
 }
 
 /// Neither evidence that cannot be read nor evidence that was edited can be silenced, and a tool's name selects that tool.
