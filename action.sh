@@ -359,7 +359,8 @@ run() {
 
     case $IN_MODE in
     audit | verify)
-        arguments=(audit)
+        # what git ignores may have been made by a step before, and a pull request writes .gitignore
+        arguments=(audit --no-gitignore)
         if [ "$IN_MODE" = verify ]; then arguments+=(--seals-only); fi
         [ -z "$IN_SEAL_OUTPUT" ] || die "the input 'seal-output' means something in mode 'seal' only"
         [ -z "${TOOLREPLAY_KEY:-}" ] || die "the input 'sign-key' means something in mode 'seal' only"

@@ -384,6 +384,13 @@ def nothing_unread():
     (repository.folder / "runs/sub").mkdir()
     done = script("run", repository.folder, {"IN_PATHS": "runs"})
     assert "exit-code=1\n" in done.outputs and "is not checked out" in done.log, done.log
+    # what git ignores, as a step before makes it
+    repository = Repository(machine)
+    repository.write({".gitignore": "runs/\n", "a.jsonl": CLEAN})
+    repository.commit("base")
+    repository.write({"runs/b.jsonl": DIRTY})
+    done = script("run", repository.folder, {"IN_PATHS": "."})
+    assert "exit-code=1\n" in done.outputs and "runs/b.jsonl" in done.log, done.log
 
 
 def changed_bytes():
