@@ -1,13 +1,16 @@
 //! Findings about answers that changed are told what changed: the recording is read once more. What cannot be read a second
 //! time, such as standard input, has no such lines; nothing else of a report depends on them.
 
-use super::outcome::{Input, Outcome};
+use super::outcome::{Input, Outcome, Source};
 use crate::engine::Ruleset;
 use crate::finding::{Finding, Place, SourceFile};
 use crate::formats::{self, Answers, Differences, ImportError, Opening, Recording};
 use crate::limits::{Budget, Limits};
 use crate::rules::NON_DETERMINISM;
 use std::path::Path;
+
+/// What gives the content of an input that is in memory and not in a file, as often as it is asked.
+pub(super) type Memory<'m> = Option<&'m dyn Fn() -> Source>;
 
 /// How many findings of one file are told.
 const MOST: usize = 200;
@@ -16,7 +19,13 @@ const MOST: usize = 200;
 const READ_TWICE: u64 = 64 << 20;
 
 /// Adds to each finding about a changed answer what changed.
-pub(super) fn explain(input: &Input, ruleset: &Ruleset, options: &formats::Options, outcome: &mut Outcome) {
+pub(super) fn explain(
+    input: &Input,
+    memory: Memory<'_>,
+    ruleset: &Ruleset,
+    options: &formats::Options,
+    outcome: &mut Outcome,
+) {
     let wanted: Vec<Answers> =
         outcome.judgement.findings.iter().filter(|f| is_wanted(f)).filter_map(pair).take(MOST).collect();
     if wanted.is_empty() {
@@ -29,8 +38,8 @@ pub(super) fn explain(input: &Input, ruleset: &Ruleset, options: &formats::Optio
     let options =
         formats::Options { budget: Budget::new(limits), agents: formats::Agents::default(), ..options.clone() };
     let found = match outcome.import.is_some() {
-        true => of_recording(input, ruleset, &options, &wanted),
-        false => of_transcript(input, ruleset, &options, &wanted),
+        true => of_recording(input, memory, ruleset, &options, &wanted),
+        false => of_transcript(input, memory, ruleset, &options, &wanted),
     };
     let Some(mut found) = found else { return };
     for finding in outcome.judgement.findings.iter_mut().filter(|finding| is_wanted(finding)) {
@@ -48,21 +57,21 @@ fn pair(finding: &Finding) -> Option<Answers> {
     Some((finding.related?, Place { index: finding.index?, line: finding.line }))
 }
 
-/// A file that can be read again: neither a pipe nor larger than `most`.
-fn again(input: &Input, most: u64) -> Option<&Path> {
-    let path = input.path.as_deref()?;
+/// Content that can be read again: bytes in memory, or a file that is neither a pipe nor larger than `most`.
+fn again(input: &Input, memory: Memory<'_>, most: u64) -> Option<Source> {
+    let Some(path) = input.path.as_deref() else { return memory.map(|content| content()) };
     let metadata = path.metadata().ok()?;
-    (metadata.is_file() && metadata.len() <= most).then_some(path)
+    (metadata.is_file() && metadata.len() <= most).then(|| input.open().ok())?
 }
 
 fn of_transcript(
     input: &Input,
+    memory: Memory<'_>,
     ruleset: &Ruleset,
     options: &formats::Options,
     wanted: &[Answers],
 ) -> Option<Differences> {
-    again(input, u64::MAX)?;
-    match formats::open(input.open().ok()?, input.path.as_deref(), options).ok()? {
+    match formats::open(again(input, memory, u64::MAX)?, input.path.as_deref(), options).ok()? {
         Opening::Native(source) => formats::in_transcript(source, ruleset, wanted).ok(),
         _ => None,
     }
@@ -70,14 +79,15 @@ fn of_transcript(
 
 fn of_recording(
     input: &Input,
+    memory: Memory<'_>,
     ruleset: &Ruleset,
     options: &formats::Options,
     wanted: &[Answers],
 ) -> Option<Differences> {
     let mut recording = Recording::to_write(options);
     for part in std::iter::once(input).chain(&input.more) {
-        let path = again(part, READ_TWICE)?;
-        let Opening::Foreign(foreign) = formats::open(part.open().ok()?, Some(path), options).ok()? else {
+        let source = again(part, memory, READ_TWICE)?;
+        let Opening::Foreign(foreign) = formats::open(source, part.path.as_deref(), options).ok()? else {
             return None;
         };
         let beside = |path: &Path| -> SourceFile { part.beside(path) };

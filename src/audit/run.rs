@@ -61,7 +61,7 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
             return;
         }
         let input = &inputs[place];
-        let outcome = one(input, open(input), plan, &turns, threads, progress);
+        let outcome = one(input, open(input), None, plan, &turns, threads, progress);
         progress.files.fetch_add(1, Ordering::Relaxed);
         if let Ok(mut outcomes) = outcomes.lock() {
             outcomes[place] = Some(outcome);
@@ -90,10 +90,11 @@ pub fn run(inputs: &[Input], plan: &Plan, threads: usize, progress: &Progress) -
     outcomes
 }
 
-/// Runs `plan` over one input whose content is `source`, such as bytes in memory: the outcome is that of [`run`] over a
-/// file with the same content. What happened to a broken chain is told where the input has a path, for it is read again.
-pub fn run_source(input: &Input, source: Box<dyn Read + Send>, plan: &Plan, threads: usize) -> Outcome {
-    let outcome = one(input, Ok(source), plan, &Arc::default(), threads, &Progress::default());
+/// Runs `plan` over one input whose content is in memory: the outcome is that of [`run`] over a file with the same content.
+/// `content` gives it from its start, as often as it is asked. What happened to a broken chain is told where the input has a
+/// path, for it is read again.
+pub fn run_source(input: &Input, content: &dyn Fn() -> Box<dyn Read + Send>, plan: &Plan, threads: usize) -> Outcome {
+    let outcome = one(input, Ok(content()), Some(content), plan, &Arc::default(), threads, &Progress::default());
     let mut outcomes = [outcome];
     chains::explain(std::slice::from_ref(input), &mut outcomes, threads);
     let [outcome] = outcomes;
@@ -118,6 +119,7 @@ fn size_of_first(input: &Input) -> u64 {
 fn one(
     input: &Input,
     source: Result<Source, Failure>,
+    memory: answers::Memory<'_>,
     plan: &Plan,
     turns: &Arc<Turns>,
     threads: usize,
@@ -159,7 +161,7 @@ fn one(
         failure.help.clear();
     }
     if let Plan::Audit(ruleset, options) = plan {
-        answers::explain(input, ruleset, options, &mut outcome);
+        answers::explain(input, memory, ruleset, options, &mut outcome);
     }
     outcome
 }
@@ -368,7 +370,7 @@ mod tests {
             };
             for plan in &plans {
                 let from_file = run(std::slice::from_ref(&input), plan, 1, &Progress::default()).remove(0);
-                let from_bytes = run_source(&input, Box::new(Cursor::new(bytes.clone())), plan, 1);
+                let from_bytes = run_source(&input, &|| Box::new(Cursor::new(bytes.clone())), plan, 1);
                 assert_eq!(from_file.failure, from_bytes.failure);
                 assert_eq!(from_file.chain, from_bytes.chain);
                 let findings = |outcome: &Outcome| format!("{:?}", outcome.judgement.findings);

@@ -287,7 +287,7 @@ fn outcomes(sources: &[Source], inputs: &[Input], plan: &Plan, threads: usize, p
             if progress.stopped.load(Ordering::Relaxed) {
                 return Outcome::default();
             }
-            let outcome = library::run_source(input, Box::new(Cursor::new(bytes.clone())), plan, threads);
+            let outcome = library::run_source(input, &|| Box::new(Cursor::new(bytes.clone())), plan, threads);
             progress.files.fetch_add(1, Ordering::Relaxed);
             outcome
         }),
