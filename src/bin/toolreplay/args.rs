@@ -133,13 +133,8 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) write_baseline: Option<PathBuf>,
 
-    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Read no configuration file
-    #[arg(long)]
-    pub(crate) no_config: bool,
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
 
     /// Count the findings by rule, tool and file in the text report, in place of showing them
     #[arg(long)]
@@ -152,6 +147,18 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub(crate) reports: Reports,
+}
+
+/// Which configuration file is read.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Configuration {
+    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Read no configuration file
+    #[arg(long)]
+    pub(crate) no_config: bool,
 }
 
 /// What is shown on a page, and where it goes.
@@ -184,13 +191,8 @@ pub(crate) struct ViewArgs {
     #[command(flatten)]
     pub(crate) importing: Importing,
 
-    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Read no configuration file
-    #[arg(long)]
-    pub(crate) no_config: bool,
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
 }
 
 /// An address that links may begin with.
@@ -557,13 +559,8 @@ pub(crate) struct StatsArgs {
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
-    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Read no configuration file
-    #[arg(long)]
-    pub(crate) no_config: bool,
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
 
     #[command(flatten)]
     pub(crate) mutators: Mutators,
@@ -595,13 +592,8 @@ pub(crate) struct DiffArgs {
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Configuration file [default: toolreplay.toml, from the working directory up to the root of the repository]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
-    pub(crate) config: Option<PathBuf>,
-
-    /// Read no configuration file
-    #[arg(long)]
-    pub(crate) no_config: bool,
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
 
     #[command(flatten)]
     pub(crate) mutators: Mutators,

@@ -301,21 +301,21 @@ impl Loaded {
         base: Option<&Base>,
         changes: &mut Vec<Change>,
     ) -> anyhow::Result<Loaded> {
-        let candidates: Vec<PathBuf> = match &args.config {
+        let candidates: Vec<PathBuf> = match &args.configuration.config {
             Some(path) => vec![path.clone()],
-            None if args.no_config => Vec::new(),
+            None if args.configuration.no_config => Vec::new(),
             None => configuration::candidates(place),
         };
         let (path, text) = match base {
             Some(base) => {
                 let nearest = changes::nearest_config(base, place, &candidates)?;
                 changes.extend(nearest.changes);
-                (nearest.path.or_else(|| args.config.clone()), nearest.text)
+                (nearest.path.or_else(|| args.configuration.config.clone()), nearest.text)
             }
-            None if args.config.is_some() => (args.config.clone(), None),
+            None if args.configuration.config.is_some() => (args.configuration.config.clone(), None),
             None => (configuration::nearest(place, candidates)?, None),
         };
-        if let Some(path) = path.as_deref().filter(|_| args.config.is_none()) {
+        if let Some(path) = path.as_deref().filter(|_| args.configuration.config.is_none()) {
             guard::inside_stays_inside(place, path)?;
         }
         let Some(path) = path else {
@@ -342,7 +342,7 @@ impl Loaded {
     fn fill(&self, args: &mut AuditArgs, place: &Surroundings) -> anyhow::Result<()> {
         let Loaded { config, path, folder } = self;
         let shown = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
-        let reach = guard::Reach { place, shown: &shown, folder, named: args.config.is_some() };
+        let reach = guard::Reach { place, shown: &shown, folder, named: args.configuration.config.is_some() };
         if args.paths.is_empty() {
             args.paths = config.paths.iter().map(|path| reach.read("paths", path)).collect::<anyhow::Result<_>>()?;
         }

@@ -13,7 +13,7 @@ use toolreplay::session::diff::{Diff, Verdict};
 
 pub(crate) fn run(args: &DiffArgs, common: &Common) -> Exit {
     let place = Surroundings::current()?;
-    let config = configuration::read(&place, args.config.as_deref(), args.no_config)?;
+    let config = configuration::read(&place, args.configuration.config.as_deref(), args.configuration.no_config)?;
     let traits = config.traits().ignoring(&args.ignore);
     let ruleset = sessions::ruleset(&config, &args.mutators, traits);
     if args.a.as_os_str() == "-" && args.b.as_os_str() == "-" {

@@ -11,7 +11,7 @@ use toolreplay::session::stats::{SessionStats, Stats};
 
 pub(crate) fn run(args: &StatsArgs, common: &Common) -> Exit {
     let place = Surroundings::current()?;
-    let config = configuration::read(&place, args.config.as_deref(), args.no_config)?;
+    let config = configuration::read(&place, args.configuration.config.as_deref(), args.configuration.no_config)?;
     let ruleset = sessions::ruleset(&config, &args.mutators, config.traits());
     let (inputs, passed_over) = sessions::find(&place, &args.paths, common)?;
     let file = args.output.as_deref().filter(|path| *path != Path::new("-"));

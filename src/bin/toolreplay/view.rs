@@ -19,13 +19,13 @@ pub(crate) fn run(args: ViewArgs, common: &Common) -> Exit {
     if args.open && path.is_none() {
         bail!("--open shows a file, and the page goes to standard output; name a file with --output");
     }
-    let ViewArgs { paths, unmasked, scope, mutators, importing, config, no_config, .. } = args;
+    let ViewArgs { paths, unmasked, scope, mutators, importing, configuration, .. } = args;
     let reports = Reports {
         reports: vec![ReportTarget { format: Format::Html, path: path.clone() }],
         page: Some(Page { unmasked }),
         ..Reports::default()
     };
-    let audit = AuditArgs { paths, scope, mutators, importing, config, no_config, reports, ..AuditArgs::default() };
+    let audit = AuditArgs { paths, scope, mutators, importing, configuration, reports, ..AuditArgs::default() };
     let code = audit::run(audit, common)?;
     if let Some(path) = path {
         output::print(format!("{}\n", toolreplay::sanitize::visible(&path.display().to_string())).as_bytes())?;

@@ -3,7 +3,7 @@
 use super::shown::{DiffReport, Place, Row, Side, summary, words};
 use crate::excerpt::{Difference, Line};
 use crate::report::runs::{count, money, time};
-use crate::sanitize::visible;
+use crate::sanitize::html;
 use crate::session::diff::Verdict;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -60,24 +60,8 @@ pub(super) fn write(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "</main>\n</body>\n</html>")
 }
 
-/// Text as text: hidden characters as escapes, nothing that is markup, and its direction its own.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    for char in visible(text).chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            char => out.push(char),
-        }
-    }
-    out
-}
-
 fn name(text: &str) -> String {
-    format!("<bdi>{}</bdi>", escaped(text))
+    format!("<bdi>{}</bdi>", html(text))
 }
 
 fn first(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
@@ -154,7 +138,7 @@ fn marked(line: &Line) -> String {
     });
     match parts {
         Some((before, part, behind)) if !part.is_empty() => {
-            format!("<bdi>{}<mark>{}</mark>{}</bdi>", escaped(before), escaped(part), escaped(behind))
+            format!("<bdi>{}<mark>{}</mark>{}</bdi>", html(before), html(part), html(behind))
         }
         _ => name(&line.text),
     }
